@@ -74,11 +74,12 @@ def run(words: Sequence[str], console: Console) -> int:
     renderer = start_renderer(model, chosen(options.device, "fp16"), console)
     try:
         train(training, cast("RendersSamples", renderer), lambda: _write(training, target, facts), console)
+    except KeyboardInterrupt:
+        _conclude(training, target, facts, console, ", stopped early; --resume goes on")
+        raise
     finally:
         renderer.close()
-    found = training.found
-    error = math.nan if found is None else found.error
-    console.conclude(f"{without_home(str(target))} reads pictures of {facts.name}: error of w {error:.3f}.")
+    _conclude(training, target, facts, console)
     return 0
 
 
@@ -109,6 +110,18 @@ def train(
 def _write(training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts) -> None:
     if training.found is not None:
         gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim)
+
+
+def _conclude(
+    training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts, console: Console, how: str = ""
+) -> None:
+    """Say what is kept."""
+    found = training.found
+    if found is None:
+        console.conclude("The training was stopped before its first evaluation, so there is nothing to keep.")
+    else:
+        place = without_home(str(target))
+        console.conclude(f"{place} reads pictures of {facts.name}: error of w {found.error:.3f}{how}.")
 
 
 def _progress_text(report: EncoderReport, seconds_left: float | None) -> str:

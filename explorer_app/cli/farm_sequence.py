@@ -11,6 +11,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError, count, gpu_list, priority
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import folder_text
+from explorer_app.cli.sequence import written_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress, farm_address
@@ -144,12 +145,7 @@ def _conclude(job: FarmJob, console: Console) -> None:
         console.conclude(check.sentence)
     elif check is not None:
         console.warn(check.sentence)
-    what = (
-        f"{job.total} frames are in {folder_text(settings.folder)}"
-        if settings.single_path is None
-        else f"{settings.single_path} has {job.total} frames"
-    )
-    console.conclude(f"{what}, described by {settings.name}.manifest.json.")
+    console.conclude(written_text(settings, job.total))
 
 
 def _farm_of(options: argparse.Namespace, console: Console) -> Callable[[], AbstractContextManager[FarmAddress]]:

@@ -66,9 +66,14 @@ def render_sequence(
                 f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
             ) from error
         raise
+    console.conclude(written_text(settings, job.total))
+
+
+def written_text(settings: SequenceSettings, total: int) -> str:
+    """Return where the frames of a sequence or video are, in a sentence."""
+    frames, verb = ("frame", "is") if total == 1 else ("frames", "are")
     if settings.single_path is not None:
-        console.conclude(f"{settings.single_path} has {job.total} frames, described by {settings.name}.manifest.json.")
+        what = f"{settings.single_path} has {total} {frames}"
     else:
-        console.conclude(
-            f"{job.total} frames are in {folder_text(settings.folder)}, described by {settings.name}.manifest.json."
-        )
+        what = f"{total} {frames} {verb} in {folder_text(settings.folder)}"
+    return f"{what}, described by {settings.name}.manifest.json."

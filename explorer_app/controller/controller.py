@@ -284,6 +284,7 @@ class Controller(QObject):
         self._is_closed = True
         self.point_drag.close()
         self.photo_projection.close()
+        self.learning.close()
         self.local_editing.close()
         self.playback.close()
         self.sounds.close()
@@ -413,6 +414,7 @@ class Controller(QObject):
             if before is None or before.model_id != event.facts.model_id:
                 self.directions.forget()
                 self.learning.forget()
+                self.local_editing.forget()
             self.point_drag.forget()
             self.photo_projection.finish()
         self.engine.take_opened(event)

@@ -19,15 +19,16 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.messages import MessageLog
-from explorer_app.session.adapting import FitOrigin, adapt, fit_edit
-from explorer_app.session.edits import PLACE, Edit, GoToSeed
+from explorer_app.session.adapting import FitOrigin, adapt, fit_edit, fit_parameters
+from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
 from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, resolve, unobserved
 from explorer_app.session.session import Position, Session
 from explorer_app.session.storage import SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
-from explorer_app.session.timeline.evaluation import keyed_at, moves_something, with_walk
+from explorer_app.session.timeline.evaluation import changed_tracks, keyed_at, moves_something, with_walk
+from explorer_app.session.tracks import Timeline
 from explorer_app.settings import Settings
 from gpu_backend import (
     SEED_COUNT,
@@ -68,8 +69,8 @@ class Recorder(Protocol):
         """Return the edit of the timeline that holds the gesture that ends with an edit."""
         ...
 
-    def drop(self) -> None:
-        """Forget the gesture that was cancelled."""
+    def drop(self, edit: Edit) -> None:
+        """Forget the gesture that was cancelled; `edit` is its newest one."""
         ...
 
 
@@ -135,6 +136,8 @@ class Editing(QObject):
         self._time_s = 0.0
         self._replaced: dict[int, _Replaced] = {}
         """Number of the first step of a project -> what it replaced; of steps that the history has."""
+        self._step_times: dict[int, float] = {}
+        """Number of a step of this run -> where the playhead was at its session, in seconds."""
         self._is_time_moving = False
         self._before_snapshot: FitOrigin | None = None
         """What the newest snapshot was fitted from, while one goes through a folder of them."""
@@ -240,14 +243,29 @@ class Editing(QObject):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         fitted = self._fitted(edit)
         if fitted is None:
+            self.refresh()  # the panel may show the value that it asked for
             return
-        edit, recorder = fitted, self.recorder
+        edit, recorder, timeline = fitted, self.recorder, self.session.timeline
         if recorder is not None and recorder.takes(edit):
             edit = self._recorded(edit, final, source, recorder)
+        number = self.history.next_number
         self._editor.edit(edit, final, self._clock(), source)
+        is_step = self.history.next_number > number
         if edit.target == TIMELINE:
-            self._follow_time()
+            self._follow_time(timeline)
+            if is_step:
+                self._editor.amend_step()  # so that the step is what is shown
+        if is_step:
+            self._note_step()
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
+
+    def _note_step(self) -> None:
+        """Remember where the playhead is at the step that was just made."""
+        current = self.history.current
+        if current is not None:
+            there = {entry.number for entry in self.history.entries}
+            self._step_times = {number: t for number, t in self._step_times.items() if number in there}
+            self._step_times[current.number] = self._time_s
 
     def _fitted(self, edit: Edit) -> Edit | None:
         """Return an edit for the open model; None if it sets what this model does not have."""
@@ -256,6 +274,8 @@ class Editing(QObject):
             return edit
         if isinstance(edit, SetTimeline) and edit.timeline.z_dim != facts.z_dim:
             return replace(edit, timeline=replace(edit.timeline, z_dim=facts.z_dim))
+        if isinstance(edit, SetParameters):
+            return fit_parameters(edit, facts)
         return fit_edit(edit, facts) if isinstance(edit, SetParameter) else edit
 
     def _recorded(self, edit: Edit, final: bool, source: str, recorder: Recorder) -> Edit:
@@ -270,10 +290,13 @@ class Editing(QObject):
     @Slot()
     def cancel_gesture(self, source: str | None = None) -> None:
         """Revert the newest gesture of a source, None for any; without one nothing happens."""
-        if self._editor.cancel(source):
+        timeline = self.session.timeline
+        cancelled = self._editor.cancel(source)
+        if cancelled is not None:
             if self.recorder is not None:
-                self.recorder.drop()
-            self._follow_time()
+                self.recorder.drop(cancelled)
+            if self.session.timeline is not timeline:  # else what was set by hand before the gesture stays
+                self._follow_time()
             self._show(live=self._editor.is_gesturing() or self._is_time_moving)
 
     # -- time -------------------------------------------------------------------------------------------------------
@@ -298,11 +321,17 @@ class Editing(QObject):
         self._time_s = time_s
         self.time_restored.emit(time_s)
 
-    def _follow_time(self) -> None:
-        """Evaluate the timeline at the playhead."""
-        if moves_something(self.session.timeline):
-            t = self._time_s
-            self._editor.advance(lambda session: keyed_at(session, t))
+    def _follow_time(self, before: Timeline | None = None) -> None:
+        """Evaluate the timeline at the playhead; after an edit of `before`, the tracks that it changed.
+
+        What else was set by hand stays until the playhead moves.
+        """
+        timeline, t = self.session.timeline, self._time_s
+        changed = timeline if before is None else changed_tracks(before, timeline)
+        if moves_something(changed):
+            self._editor.advance(
+                lambda session: replace(keyed_at(replace(session, timeline=changed), t), timeline=session.timeline)
+            )
 
     @Slot()
     def random_seed(self) -> None:
@@ -409,7 +438,8 @@ class Editing(QObject):
         if time_s is not None and self.history.next_number > number:
             self._replaced = {step: kept for step, kept in self._replaced.items() if self.history.entry(step)}
             self._replaced[number] = _Replaced(former, former_s, time_s)
-        self._follow_time()
+        if session.timeline is not former.timeline:  # else a picture or a latent, which is to be seen
+            self._follow_time()
         self._show()
 
     def add_step(self, label: str) -> int:
@@ -490,7 +520,9 @@ class Editing(QObject):
         if move():
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
-            if replaced is None and self.session.timeline is not timeline:
+            step = self.history.current
+            is_here = step is not None and self._step_times.get(step.number) == self._time_s
+            if replaced is None and self.session.timeline is not timeline and not is_here:
                 self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
         self._show()

@@ -109,14 +109,14 @@ class Editor:
             self._commit(self._gestures.pop(key))
         self._session = self._with_gestures()
 
-    def cancel(self, source: str | None = None) -> bool:
-        """Revert the newest gesture of a source, or of all sources; return whether there was one."""
+    def cancel(self, source: str | None = None) -> Edit | None:
+        """Revert the newest gesture of a source, or of all sources; return its newest edit, None without a gesture."""
         key = next((key for key in reversed(self._gestures) if source in (None, key[0])), None)
         if key is None:
-            return False
-        del self._gestures[key]
+            return None
+        cancelled = self._gestures.pop(key)
         self._session = self._with_gestures()
-        return True
+        return cancelled.edit
 
     def cancel_gesture_of(self, source: str, target: Hashable) -> None:
         """Revert the gesture of a source and a target, if there is one."""
@@ -160,8 +160,14 @@ class Editor:
         """Replace the session of the current step: it was fitted to the model, not edited."""
         self.finish()
         if session != self._session:
-            self._committed = self._session = session
             self._history = self._history.amended(session)
+        self._committed = self._session = session  # with what equal sessions may differ in: what is known of the model
+
+    def amend_step(self) -> None:
+        """Store the committed session in the current step: time has moved it since the step was made."""
+        current = self._history.current
+        if current is not None and current.session != self._committed:
+            self._history = self._history.amended(self._committed)
 
     def begin(self, session: Session) -> None:
         """Start a new history with a session; kept sessions stay."""

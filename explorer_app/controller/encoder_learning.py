@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import replace
@@ -24,6 +25,11 @@ if TYPE_CHECKING:
     from gpu_backend import EncoderFile, EncoderReport, Model, ModelFacts
 
 STEPS = 3000
+
+_SAVED_EVERY_S = 60.0
+"""A better encoder is written at most this often while the training runs."""
+
+_log = logging.getLogger(__name__)
 
 
 class LearningRenders(Protocol):
@@ -73,6 +79,8 @@ class LearningState:
 class EncoderLearning(QObject):
     """Starts and stops a training; it continues from the encoder that is there already.
 
+    The best encoder so far is written now and then, when another model is opened, and at the end of the program.
+
     Parameters
     ----------
     files
@@ -108,6 +116,11 @@ class EncoderLearning(QObject):
         self._begun = 0
         """Steps of an earlier training that this one continues."""
         self._facts: ModelFacts | None = None
+        self._found: EncoderFile | None = None
+        """The best encoder so far of the training that runs."""
+        self._saved: EncoderFile | None = None
+        """The one that was written last."""
+        self._saved_s = 0.0
         self.state = LearningState()
 
     def start(self) -> None:
@@ -120,7 +133,8 @@ class EncoderLearning(QObject):
             return
         self._number += 1
         self._facts = model.facts
-        self._meter = None
+        self._meter = self._found = self._saved = None
+        self._saved_s = self._clock()
         self._renders.begin_learning(self._number, partial(self._make, model))
         self._show(LearningState(is_running=True))
 
@@ -131,16 +145,31 @@ class EncoderLearning(QObject):
             self._renders.stop_learning()
 
     def forget(self) -> None:
-        """Another model is open: end a training of the former one."""
+        """Another model is open: end a training of the former one, and keep its best encoder."""
         self._renders.cancel_learning()
-        self._facts = None
+        facts, found = self._facts, self._found
+        if self.state.is_running and facts is not None:
+            why = "the training ended when another model was opened"
+            if found is not None:
+                said = f"The encoder of {facts.name} is kept: {why}."
+                self._write(found, facts, lambda path: self._messages.info(said, str(path)))
+            else:
+                self._messages.info(f"No encoder of {facts.name} is kept: {why}, before its first evaluation.")
+        self._facts = self._found = None
         self._show(LearningState())
+
+    def close(self) -> None:
+        """Write the best encoder so far: the program ends. May be called twice."""
+        if self.state.is_running:
+            self._save()
 
     def take_advanced(self, event: LearningAdvanced) -> None:
         """Show progress."""
         if event.number != self._number or not self.state.is_running:
             return
-        report = event.report
+        report, self._found = event.report, event.found
+        if self._found is not self._saved and self._clock() - self._saved_s >= _SAVED_EVERY_S:
+            self._save()
         if self._meter is None:
             self._begun, self._meter = report.step, ProgressMeter(report.steps)
         progress = self._meter.update(report.step, self._begun, self._clock())
@@ -160,14 +189,23 @@ class EncoderLearning(QObject):
                     "The training was stopped before its first evaluation, so there is nothing to keep."
                 )
             return
-        name = gpu_backend.encoder_path(facts.path).name
-        self._worker.fetch(
-            partial(_write, found, self._files, facts), self._take_kept, failed=f"{name} could not be written"
-        )
+        self._write(found, facts, partial(self._take_kept, facts))
 
-    def _take_kept(self, path: Path) -> None:
+    def _write(self, found: EncoderFile, facts: ModelFacts, take: Callable[[Path], object]) -> None:
+        name = gpu_backend.encoder_path(facts.path).name
+        self._worker.fetch(partial(_write, found, self._files, facts), take, failed=f"{name} could not be written")
+
+    def _save(self) -> None:
+        """Write the best encoder so far, if there is one; the end of the training tells what the system refuses."""
+        facts, found = self._facts, self._found
+        if facts is not None and found is not None:
+            self._saved, self._saved_s = found, self._clock()
+            self._worker.submit(partial(_write_quietly, found, self._files, facts))
+
+    def _take_kept(self, facts: ModelFacts, path: Path) -> None:
         self._messages.info("The encoder is trained: searches for photos now start nearer to the photo.", str(path))
-        self._show(replace(self.state, kept=path))
+        if facts is self._facts:
+            self._show(replace(self.state, kept=path))
 
     def _show(self, state: LearningState) -> None:
         if state != self.state:
@@ -187,3 +225,10 @@ def _training(files: ModelFiles, model: Model) -> TrainingLike:
 
 def _write(found: EncoderFile, files: ModelFiles, facts: ModelFacts) -> Path:
     return files.write_encoder(facts, lambda path: gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim))
+
+
+def _write_quietly(found: EncoderFile, files: ModelFiles, facts: ModelFacts) -> None:
+    try:
+        _write(found, files, facts)
+    except (gpu_backend.LoomError, OSError) as error:
+        _log.info("The encoder of %s could not be written: %s", facts.name, error)

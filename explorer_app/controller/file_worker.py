@@ -23,7 +23,7 @@ class FileWorker(QObject):
     def __init__(self, messages: MessageLog, parent: QObject | None = None) -> None:
         super().__init__(parent)
         self._messages = messages
-        self._results: deque[Callable[[], None]] = deque()
+        self._results: deque[Callable[[], object]] = deque()
         self._fetched.connect(self._hand_out, Qt.ConnectionType.QueuedConnection)
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="files")
         self._is_closed = False
@@ -44,7 +44,7 @@ class FileWorker(QObject):
         if not self._is_closed:
             self._executor.submit(self._run, task, done, failed, file)
 
-    def fetch(self, task: Callable[[], Result], take: Callable[[Result], None], *, failed: str = "") -> None:
+    def fetch(self, task: Callable[[], Result], take: Callable[[Result], object], *, failed: str = "") -> None:
         """Run a task soon; `take` gets its result on the GUI thread, never before this returns.
 
         An error is shown after `failed` as in `submit`, and `take` is not called; nor is it after `close`.

@@ -104,7 +104,7 @@ class Files(QObject):
     # -- documents --------------------------------------------------------------------------------------------------
 
     def open(self, path: Path | str) -> None:
-        """Open a file by its name: a picture, a session, a latent, a manifest, else a model."""
+        """Open a file by its name: a picture, a session, a latent, a manifest, else a model or a latent of torch."""
         path = Path(path)
         if path.name.endswith(MANIFEST_SUFFIX):
             self._export.resume(path)
@@ -116,6 +116,8 @@ class Files(QObject):
             self.import_latent(path)
         elif path.suffix.lower() == ".loom":
             self.open_session(path)
+        elif path.suffix.lower() == ".pt":
+            self._open_tensors(path)
         else:
             self.open_model(path)
 
@@ -196,24 +198,36 @@ class Files(QObject):
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
         path = Path(path)
+        self._pending.read(lambda: gpu_backend.read_latent(path), lambda stored: self._take_latent(path, stored))
 
-        def take(stored: StoredLatent) -> None:
-            facts = self._model.facts
-            if facts is not None and (stored.w_dim != facts.w_dim or stored.num_ws not in (1, facts.num_ws)):
-                self._messages.error(
-                    f"{path.name} has {stored.num_ws} rows of {stored.w_dim} numbers, but {facts.name} takes "
-                    f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
-                )
-                return
-            before = self._editing.session
-            session = SetParameter("pinned_blend", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
-            restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
-            if facts is None or self._model.loading is not None:
-                self._pending.wait_until_open(restoring)
-            else:
-                self._apply(restoring, facts)
+    def _open_tensors(self, path: Path) -> None:
+        """Open a file of torch: rows of w if that is what it holds, else a model."""
 
-        self._pending.read(lambda: gpu_backend.read_latent(path), take)
+        def read() -> StoredLatent | None:
+            try:
+                return gpu_backend.read_latent(path)
+            except gpu_backend.LoomError:
+                return None
+
+        self._pending.read(
+            read, lambda stored: self.open_model(path) if stored is None else self._take_latent(path, stored)
+        )
+
+    def _take_latent(self, path: Path, stored: StoredLatent) -> None:
+        facts = self._model.facts
+        if facts is not None and (stored.w_dim != facts.w_dim or stored.num_ws not in (1, facts.num_ws)):
+            self._messages.error(
+                f"{path.name} has {stored.num_ws} rows of {stored.w_dim} numbers, but {facts.name} takes "
+                f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
+            )
+            return
+        before = self._editing.session
+        session = SetParameter("pinned_blend", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
+        restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
+        if facts is None or self._model.loading is not None:
+            self._pending.wait_until_open(restoring)
+        else:
+            self._apply(restoring, facts)
 
     def export_latent(self, path: Path | str) -> None:
         """Write the w rows of the picture to a .npz, .npy or .pt file."""

@@ -30,6 +30,7 @@ from gpu_backend import (
     RecipeBudget,
     RequestError,
     StoredLatent,
+    Transform,
     flat_latent,
     spend_latent,
 )
@@ -130,7 +131,10 @@ class LocalEditing(QObject):
     @Slot(int)
     def blend_with_shown(self, number: int = 0) -> None:
         """Make what is shown the second latent of a blend; 0 adds a blend."""
-        self._blend_with(kept_latent(self._editing.session), "", number)
+        session = self._editing.session
+        # A blend of several recipes is not a recipe, so its rows are stored.
+        stored = self._editing.shown_latent if len(session.pinned_blend) > 1 else None
+        self._blend_with(kept_latent(session) if stored is None else Latent(stored), "", number)
 
     @Slot(int, int)
     def blend_with_kept(self, kept: int, number: int = 0) -> None:
@@ -170,6 +174,12 @@ class LocalEditing(QObject):
             return
         if mask is None:
             self._messages.info(NO_MASK)
+            return
+        if self._editing.session.transform != Transform():
+            self._messages.warning(
+                "The region is painted on a transformed picture, but style channels are searched in the picture "
+                "without it; reset the transform first."
+            )
             return
         if model is None or rows is None:
             self._messages.warning("Style channels can be searched once the picture is rendered; wait a moment.")
@@ -212,6 +222,12 @@ class LocalEditing(QObject):
         self._messages.exception(event.error)
         sentence = event.error.sentence if isinstance(event.error, LoomError) else str(event.error)
         self.maps_failed.emit(sentence)
+
+    def forget(self) -> None:
+        """Another model is open: end a search in the former one."""
+        if self.is_searching:
+            self._messages.info("The search for style channels ended, since another model was opened.")
+            self.stop_search()
 
     def close(self) -> None:
         """End the search and its thread. May be called twice."""

@@ -23,8 +23,8 @@ from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionE
 from explorer_app.rendering.tasks.projection import ProjectionLike
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
 from explorer_app.session.model_files import ModelFiles
-from explorer_app.session.resolve import resolve
-from gpu_backend import Crop, LocalEdits, Noise, StoredLatent
+from explorer_app.session.resolve import content_of, resolve
+from gpu_backend import Crop, LocalEdits, Noise, StoredLatent, Transform
 
 if TYPE_CHECKING:
     import numpy as np
@@ -208,6 +208,20 @@ class PhotoProjection(QObject):
         elapsed_s = self._clock() - self._paces[0][0]
         return elapsed_s / (report.step - self._paces[0][1]) * (report.steps - report.step)
 
+    @property
+    def obstacle(self) -> str:
+        """Why no search can begin, in a sentence; empty if one can."""
+        session = self._editing.session
+        if session.tap is not None:
+            return "A layer is shown; go back to the picture (L) to search for a photo."
+        if session.transform != Transform():
+            return "A photo cannot be searched in a transformed picture; reset its transform first."
+        if content_of(resolve(self._editing.effective)) != content_of(resolve(session)):
+            return "Sound, a controller or a walk moves the picture; switch that off to search for a photo."
+        if self._renders.model is None or self._editing.shown_latent is None:
+            return "The search can start once the picture is rendered; wait a moment."
+        return ""
+
     # -- what the window requests -----------------------------------------------------------------------------------
 
     def begin(self, path: Path, crop: Crop, *, tune: bool = False) -> bool:
@@ -216,9 +230,9 @@ class PhotoProjection(QObject):
         With `tune` the weights are tuned to it afterwards, and the tuned model is kept beside the model and opened.
         """
         self.finish()
-        model, rows = self._renders.model, self._editing.shown_latent
-        if model is None or rows is None:
-            self._messages.warning("The search can start once the picture is rendered; wait a moment.")
+        model, rows, obstacle = self._renders.model, self._editing.shown_latent, self.obstacle
+        if model is None or rows is None or obstacle:
+            self._messages.warning(obstacle)
             return False
         self._playback.set_playing(False)
         self._editing.set_drifting(False)

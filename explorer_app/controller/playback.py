@@ -295,9 +295,10 @@ class Playback(QObject):
         also = tuple(item for item in set_once if item.path not in paths)
         return SetTimeline(timeline, f"Record {_label(paths[0])}", also)
 
-    def drop(self) -> None:
-        """Forget what a gesture that was cancelled recorded."""
-        self._samples.clear()
+    def drop(self, edit: Edit) -> None:
+        """Forget what a gesture that was cancelled recorded; other gestures go on."""
+        for path in _paths(edit):
+            self._samples.pop(path, None)
 
     # -- inside -----------------------------------------------------------------------------------------------------
 

@@ -34,10 +34,10 @@ from explorer_app.session.edited_latent import (
     recipe_before,
 )
 from explorer_app.session.local_blends import blend_at
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import content_of, resolve
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.stroke import with_stroke
-from gpu_backend import LoomError, RenderRequest, RowRange, StoredLatent, Transform
+from gpu_backend import LoomError, RowRange, StoredLatent, Transform
 
 if TYPE_CHECKING:
     from gpu_backend import Model
@@ -128,7 +128,7 @@ class PointDrag(QObject):
         """(seconds, latent) pairs of the last stroke that became a step."""
         self._rows: RowRange | None = None
         self._block: int | None = None
-        self._picture = _picture_of(resolve(editing.session))
+        self._picture = content_of(resolve(editing.session))
         """What the picture is made of that the points are set in."""
         self._shown_share: float | None = None
         editing.before_edit.append(self._edit_coming)
@@ -204,7 +204,7 @@ class PointDrag(QObject):
             self._messages.warning(f"{MOST_POINTS} points are set; remove one to set another.")
             return
         self._points = self._points.with_added(DragPoint(place, place, is_pin))
-        self._picture = _picture_of(resolve(self._editing.session))
+        self._picture = content_of(resolve(self._editing.session))
         self.changed.emit()
 
     def select(self, index: int | None) -> None:
@@ -440,7 +440,7 @@ class PointDrag(QObject):
             return "A layer is shown; go back to the picture (L) to drag its points."
         if session.transform != Transform():
             return "Points cannot be dragged in a transformed picture; reset its transform first."
-        if _picture_of(resolve(self._editing.effective)) != _picture_of(resolve(session)):
+        if content_of(resolve(self._editing.effective)) != content_of(resolve(session)):
             return "Sound, a controller or a walk moves the picture; switch that off to drag points."
         return ""
 
@@ -498,7 +498,7 @@ class PointDrag(QObject):
 
     def _rest(self) -> None:
         self._stroke = None
-        self._picture = _picture_of(resolve(self._editing.session))
+        self._picture = content_of(resolve(self._editing.session))
         self.changed.emit()
 
     def _wait_for_rows(self, on: bool) -> None:
@@ -530,13 +530,8 @@ class PointDrag(QObject):
         share = self.share
         is_other = share != self._shown_share
         self._shown_share = share
-        if self._stroke is None and self.points and _picture_of(resolve(self._editing.session)) != self._picture:
+        if self._stroke is None and self.points and content_of(resolve(self._editing.session)) != self._picture:
             before, self._points = self._points, self._points.without_handles()
             is_other = is_other or self._points is not before
         if is_other:
             self.changed.emit()
-
-
-def _picture_of(request: RenderRequest) -> tuple[object, ...]:
-    """Return what moves the content of the picture: its latent and its edits."""
-    return request.blend, request.edits.acting

@@ -13,6 +13,7 @@ from explorer_app.session.envelopes import envelopes_from_json, envelopes_to_jso
 from explorer_app.session.patch_table import patches_from_json, patches_to_json
 from explorer_app.session.session import as_still
 from explorer_app.session.session_json import (
+    read_integer,
     read_list,
     read_mapping,
     session_from_json,
@@ -37,12 +38,13 @@ _MAX_FPS = 100 * MAX_CELLS
 
 def piece_to_json(piece: Piece) -> dict[str, Any]:
     """Return a piece as JSON-able data."""
-    tracks = piece.session.timeline.tracks
+    tracks, class_count = piece.session.timeline.tracks, piece.session.model.class_count
     return {
         "fps": _terms(piece.fps),
         "start": _terms(piece.start),
         "end": _terms(piece.end),
         "session": session_to_json(as_still(piece.session)),
+        **({} if class_count is None else {"class_count": class_count}),
         "tracks": [track_to_json(track) for track in tracks],
         "timeline": timeline_to_json(piece.session.timeline, range(len(tracks))),
         **({"patches": patches_to_json(piece.session.patches)} if piece.session.patches else {}),
@@ -61,8 +63,12 @@ def piece_from_json(data: object, stored: Mapping[str, StoredPart]) -> Piece:
     tracks = [track_from_json(item, stored) for item in read_list(fields.get("tracks", []), "tracks", MAX_TRACKS)]
     timeline = timeline_from_json(fields.get("timeline", {}), tracks)
     patches = patches_from_json(fields.get("patches", []))
+    session = session_from_json(fields.get("session"), stored)
+    if "class_count" in fields:
+        count = read_integer(fields["class_count"], "number of classes", 1, 1 << 20)
+        session = replace(session, model=replace(session.model, class_count=count))
     return Piece(
-        replace(session_from_json(fields.get("session"), stored), timeline=timeline, patches=patches),
+        replace(session, timeline=timeline, patches=patches),
         read_positive(fields.get("fps"), "frames per second", _MAX_FPS),
         read_time(fields.get("start"), "start"),
         read_time(fields.get("end"), "end"),

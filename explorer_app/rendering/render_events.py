@@ -301,10 +301,11 @@ class ProjectionFailed:
 
 @dataclass(frozen=True, slots=True)
 class LearningAdvanced:
-    """The training `number` of an encoder did steps."""
+    """The training `number` of an encoder did steps; `found` is the best encoder so far, None before the first."""
 
     number: int
     report: EncoderReport
+    found: EncoderFile | None = None
 
 
 @dataclass(frozen=True, slots=True)

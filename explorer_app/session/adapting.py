@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import fields, replace
 from typing import Any
 
+from explorer_app.session.edits import SetParameters
 from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import (
     StyleChannel,
@@ -120,12 +121,8 @@ def _fit_fields(session: Session, facts: ModelFacts, usual_cutoff: int | None) -
     is_other = session.model.model_id != facts.model_id
     return replace(
         session,
-        model=ModelReference(path=facts.path, name=facts.name, model_id=facts.model_id),
-        pinned_blend=tuple(
-            (_fit_recipe(recipe, facts), weight)
-            for recipe, weight in session.pinned_blend
-            if _takes(recipe.latent, facts)
-        ),
+        model=ModelReference(facts.path, facts.name, facts.model_id, facts.c_dim or None),
+        pinned_blend=_fit_pinned(session.pinned_blend, facts),
         classes=_fit_classes(session.classes, facts, is_other),
         truncation=_with_usual_cutoff(session.truncation, facts, is_other, usual_cutoff),
         noise=replace(session.noise, layer_gains=session.noise.layer_gains[: len(facts.noise_layers)]),
@@ -147,7 +144,7 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
     """Yield a phrase for each change that a user notices."""
     had_model = bool(before.model.model_id)
     is_lowered = before.truncation.cutoff is not None and before.truncation.cutoff > facts.num_ws
-    if had_model and fitted.classes != before.classes:
+    if had_model and before.classes and fitted.classes != before.classes:
         yield "the class was reset"
     if is_lowered:
         yield "the cutoff was lowered"
@@ -199,13 +196,22 @@ def _fit_blends(blends: tuple[LocalBlend, ...], facts: ModelFacts) -> tuple[Loca
     return tuple(replace(item, latent=_fit_latent(item.latent, facts)) for item in blends if _takes(item.latent, facts))
 
 
+def fit_parameters(edit: SetParameters, facts: ModelFacts) -> SetParameters | None:
+    """Return an edit without the parameters that the model does not have; None if it has none, or not the moved one."""
+    fitted = {item.path: fit_edit(item, facts) for item in edit.edits}
+    kept = tuple(item for item in fitted.values() if item is not None)
+    if not kept or (edit.moves and fitted[edit.moves] is None):
+        return None
+    return edit if kept == edit.edits else replace(edit, edits=kept)
+
+
 def fit_edit(edit: SetParameter, facts: ModelFacts) -> SetParameter | None:
     """Return an edit with a value that the model can have; None if the model has no such parameter.
 
     It may have been made for another model: a field takes what was typed into it when it loses the focus.
     """
     row, value = parameter(edit.path), edit.value
-    if not row.is_available(facts):
+    if not _has_parameter(edit.path, facts):
         return None
     fitted = _fit_classes(value, facts, is_other=False) if edit.path == "classes" else row.fit(value, facts)
     return edit if fitted is value or fitted == value else replace(edit, value=fitted)
@@ -261,6 +267,20 @@ def _has_parameter(path: str, facts: ModelFacts) -> bool:
     """Return whether a model has a parameter, and its direction if it is one of a slider."""
     direction = path.partition("/")[2] if path.startswith(("slider/", "rows/")) else ""
     return parameter(path).is_available(facts) and (not direction or _has_direction(Slider(direction), facts))
+
+
+def _fit_pinned(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:
+    """Return the recipes of a pinned blend that suit the model, with the whole weight.
+
+    Without the rows that an edit led to, the picture before it is left, which has no weight while the edit is shown.
+    """
+    kept = [(_fit_recipe(recipe, facts), weight) for recipe, weight in blend if _takes(recipe.latent, facts)]
+    total = sum(weight for _, weight in kept)
+    if len(kept) == len(blend):
+        return tuple(kept)
+    if total > 0.0:
+        return tuple((recipe, weight / total) for recipe, weight in kept)
+    return tuple((recipe, 1.0 / len(kept)) for recipe, _ in kept)
 
 
 def _fit_blend(blend: tuple[tuple[Recipe, float], ...], facts: ModelFacts) -> tuple[tuple[Recipe, float], ...]:

@@ -433,14 +433,19 @@ def _numbered(path: str) -> Parameter:
     options: dict[str, Any] = {"low": 0, "is_merged": False, "is_available": choice.is_available}
     if choice.path == "noise.mode":
         options |= {"high": len(modes) - 1, "is_available": lambda facts: bool(facts.noise_layers)}
-        read, write = (lambda session: modes.index(session.noise.mode)), modes.__getitem__
+        read = lambda session: modes.index(session.noise.mode)  # noqa: E731
+        write = lambda session, index: choice.write(session, modes[index])  # noqa: E731
     else:
         options |= {"high": MAX_ITEMS, "fit": lambda index, facts: min(index, facts.c_dim - 1)}
         read = lambda session: max(session.classes, key=lambda pair: pair[1], default=(0, 0.0))[0]  # noqa: E731
-        write = lambda index: ((index, 1.0),)  # noqa: E731
-    return Parameter(
-        path, choice.label, "integer", 0, read, lambda session, value: choice.write(session, write(value)), **options
-    )
+        write = _write_class
+    return Parameter(path, choice.label, "integer", 0, read, write, **options)
+
+
+def _write_class(session: Session, index: int) -> Session:
+    """Set one class, the last one of the model for those after it: what sound adds to a class may be too much."""
+    count = session.model.class_count
+    return _write_classes(session, ((index if count is None else min(index, count - 1), 1.0),))
 
 
 _FAMILIES: tuple[tuple[str, Callable[..., Parameter]], ...] = (

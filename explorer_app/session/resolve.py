@@ -96,6 +96,11 @@ def resolve(session: Session, *, resolution: int | None = None, measure_steps: b
     )
 
 
+def content_of(request: RenderRequest) -> tuple[object, ...]:
+    """Return what moves the content of a picture: its latent and its edits."""
+    return request.blend, request.edits.acting
+
+
 def unobserved(request: RenderRequest) -> RenderRequest:
     """Return a request without what is only looked at beside the picture: as `resolve` makes it for a resolution."""
     return replace(request, measure_steps=False, wants_tap_values=False, wants_image=False)

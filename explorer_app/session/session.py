@@ -38,12 +38,14 @@ class ModelReference:
     """Which model a session belongs to: its display name and its SHA-256.
 
     `path` is where this process last saw it. It is not part of the reference and never written to a session or a
-    picture; `ModelPlaces` remembers it on this machine.
+    picture; `ModelPlaces` remembers it on this machine. `class_count` is None while it is not known, and for a model
+    without classes; keys, sound and controllers stay below it.
     """
 
     path: str = field(default="", compare=False)
     name: str = ""
     model_id: str = ""
+    class_count: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

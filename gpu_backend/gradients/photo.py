@@ -19,7 +19,7 @@ _TURNED = (5, 6, 7, 8)
 
 
 def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = None) -> NDArray[np.float32]:
-    """Read a square of a picture, turned as its EXIF data says, transparent parts on black, 16 bits as 8.
+    """Read a square of a picture, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
     ----------
@@ -54,7 +54,7 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
 
 
 def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
-    """Open a picture file, turned as its EXIF data says, transparent parts on black, 16 bits as 8.
+    """Open a picture file, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
     ----------
@@ -87,7 +87,14 @@ def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tup
 
 
 def _in_eight_bits(picture: Image.Image) -> Image.Image:
-    """Return a grey picture of 16 bits with 8: Pillow's own conversion makes everything above 255 white."""
+    """Return a grey picture of 16 bits, or of floats in 0..1, with 8 bits.
+
+    Pillow's own conversion makes integers above 255 white, and such floats black.
+    """
+    if picture.mode == "F":
+        floats = np.nan_to_num(np.asarray(picture, np.float32))
+        scale = 255.0 if floats.max(initial=0.0) <= 1.0 else 1.0
+        return Image.fromarray(np.rint((floats * scale).clip(0.0, 255.0)).astype(np.uint8))
     if not picture.mode.startswith("I"):
         return picture
     values = np.asarray(picture).clip(0, 65535)

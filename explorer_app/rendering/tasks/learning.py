@@ -52,7 +52,7 @@ class LearningTask(SearchTask[TrainingLike]):
         return work.report.is_done
 
     def _advanced(self, number: int, work: TrainingLike) -> RenderEvent:
-        return LearningAdvanced(number, work.report)
+        return LearningAdvanced(number, work.report, work.found)
 
     def _ended(self, number: int, work: TrainingLike | None) -> RenderEvent:
         return LearningEnded(number, None if work is None else work.found)

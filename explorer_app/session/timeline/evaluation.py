@@ -30,6 +30,8 @@ from explorer_app.session.timeline.walk import walked
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
 
 _LATENT = "pinned_blend"
+_GENERAL = (STATE, _LATENT)
+"""Tracks that set more than one parameter."""
 _SLIDER = "slider/"
 _NUMBERS = ("number", "angle", "integer")
 
@@ -102,6 +104,22 @@ def is_blended(track: Track) -> bool:
 def moves_something(timeline: Timeline) -> bool:
     """Return whether tracks of a timeline change the picture over time."""
     return any(_acts(track) for track in timeline.tracks)
+
+
+def changed_tracks(before: Timeline, timeline: Timeline) -> Timeline:
+    """Return a timeline without the tracks whose values an edit of `before` left as they were.
+
+    A change of what sets more than one parameter leaves all tracks, since others move what it sets; so does the end of
+    a track that moved what such a one sets.
+    """
+    if (before.grid, before.z_dim) != (timeline.grid, timeline.z_dim):
+        return timeline
+    changed = tuple(track for track in timeline.tracks if track not in before.tracks)
+    acting = {track.path for track in timeline.tracks if _acts(track)}
+    is_uncovered = any(_acts(track) and track.path not in acting for track in before.tracks)
+    if any(track.path in _GENERAL for track in changed) or (is_uncovered and not acting.isdisjoint(_GENERAL)):
+        return timeline
+    return replace(timeline, tracks=changed)
 
 
 def is_piece(session: Session) -> bool:

@@ -249,6 +249,8 @@ class PointTool(QWidget):
             else:
                 self.set_on(False)
             return True
+        if self._pressed is not None and key in ARROWS:
+            return True  # the pointer moves the handle
         selected = self._drag.selected
         if selected is None:
             return False

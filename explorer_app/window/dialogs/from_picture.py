@@ -356,6 +356,7 @@ class FromPictureDialog(QDialog):
         self._is_searching = True
         if not self._projection.begin(self._path, self.crop.crop, tune=self.tune_box.isChecked()):
             self._is_searching = False
+            self.text.setText(self._projection.obstacle or _HINT)
         self._show()
 
     @Slot()

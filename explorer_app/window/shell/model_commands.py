@@ -88,8 +88,12 @@ class ModelCommands:
         dialog.take_back_requested.connect(directions.take_back)
         dialog.show_state(directions.state)
         show = partial(_show_directions_state, dialog, directions)
+        show_model = partial(_show_rows, dialog, self._engine)
         directions.changed.connect(show)
-        dialog.finished.connect(lambda _: directions.changed.disconnect(show))
+        self._engine.model_changed.connect(show_model)
+        dialog.finished.connect(
+            lambda _: (directions.changed.disconnect(show), self._engine.model_changed.disconnect(show_model))
+        )
         self._thumbnails.serve(dialog, "directions")
         dialog.request_thumbnails()
         self._dialogs.open(dialog)
@@ -160,6 +164,12 @@ class ModelCommands:
     def save_trace(self) -> None:
         """Choose a file for the trace and save it."""
         self._dialogs.choose_target("trace", "Save trace", TRACE_FILES, "trace.json", self._engine.save_trace)
+
+
+def _show_rows(dialog: FindDirections, engine: Engine) -> None:
+    facts = engine.model.facts
+    if facts is not None:
+        dialog.show_model(facts)
 
 
 def _show_learning_state(dialog: LearnPictures, learning: EncoderLearning) -> None:

@@ -90,10 +90,9 @@ class FindDirections(QDialog):
         self.count.setAccessibleName("Number of directions")
         self.count.setToolTip("Number of directions, 1 to 32.")
         self.count.show_number(8)
-        last = facts.num_ws - 1
-        self.first_row = self._row_field("First row", last)
-        self.last_row = self._row_field("Last row", last)
-        self.last_row.show_number(last)
+        self.first_row = self._row_field("First row")
+        self.last_row = self._row_field("Last row")
+        self.show_model(facts)
         self.examples = QWidget()
         self.list = QListWidget()
         self._fill_examples(kept)
@@ -120,11 +119,23 @@ class FindDirections(QDialog):
         self._show(None, False)
 
     @staticmethod
-    def _row_field(name: str, last: int) -> NumberField:
-        field = NumberField(0, last, decimals=0, step=1, widest="000")
+    def _row_field(name: str) -> NumberField:
+        field = NumberField(0, 0, decimals=0, step=1, widest="000")
         field.setAccessibleName(name)
-        field.setToolTip(f"{name} of w that the directions act on, 0 to {last}: the first are coarse, the last fine.")
         return field
+
+    def show_model(self, facts: ModelFacts) -> None:
+        """Offer the rows of w of a model; a last row that was the former model's last one is this one's."""
+        last = facts.num_ws - 1
+        was_last = self.last_row.value() == self.last_row.maximum()
+        for field in (self.first_row, self.last_row):
+            field.setRange(0, last)
+            name = field.accessibleName()
+            field.setToolTip(
+                f"{name} of w that the directions act on, 0 to {last}: the first are coarse, the last fine."
+            )
+        if was_last:
+            self.last_row.show_number(last)
 
     def _build(self) -> None:
         form = QGridLayout()

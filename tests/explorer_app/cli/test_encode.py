@@ -137,3 +137,24 @@ def test_better_encoders_are_written_now_and_then_and_the_best_at_the_end() -> N
 def test_an_interrupted_training_keeps_the_best_so_far() -> None:
     assert run(Scripted((0.2, None), (0.5, "a"), KeyboardInterrupt()), 1.0)[0] == ["a", "stopped"]
     assert run(Scripted((0.2, None), KeyboardInterrupt()), 1.0)[0] == ["stopped"]
+
+
+@pytest.mark.parametrize("is_evaluated", [True, False])
+def test_an_interrupted_training_says_what_it_keeps(
+    command: Command, model: Path, monkeypatch: pytest.MonkeyPatch, is_evaluated: bool
+) -> None:
+    step = module.EncoderTraining.step
+
+    def stopped(training: EncoderTraining, renderer: RendersSamples) -> EncoderReport:
+        report = step(training, renderer)
+        if (training.found is not None) == is_evaluated:
+            raise KeyboardInterrupt
+        return report
+
+    monkeypatch.setattr(module.EncoderTraining, "step", stopped)
+    outcome = command("encode", "--network", model, "--steps", 2, "--device", "cpu")
+    assert outcome.status == 130
+    assert encoder_path(model).exists() == is_evaluated
+    said = "hills.encoder.safetensors reads pictures of hills" if is_evaluated else "there is nothing to keep"
+    assert said in outcome.err
+    assert ("stopped early; --resume goes on" in outcome.err) == is_evaluated

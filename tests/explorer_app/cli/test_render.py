@@ -40,6 +40,8 @@ def test_the_working_folder_is_named_so_that_no_two_full_stops_meet(
     words = ("render", "--network", networks / "plain.safetensors", "--seeds", "0", "--outdir", ".")
     assert command(*words).err.endswith("1 picture is in ./.\n")
     assert " frames are in ./, described by" in command(*words, "--path", "linear", "--frames", "2", "--loop").err
+    outcome = command(*words, "--name", "one", "--path", "linear", "--frames", "2")
+    assert outcome.err.endswith("1 frame is in ./, described by one.manifest.json.\n")
 
 
 def test_seeds_become_pictures_named_after_them(command: Command, networks: Path, tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from explorer_app.session.edits import (
 )
 from explorer_app.session.history import KeptSession
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Position, Session, Source
+from explorer_app.session.session import ModelReference, Position, Session, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
 from tests.helpers.edits import set_noise
 
@@ -145,3 +145,12 @@ def test_kept_sessions_are_listed_once_a_change() -> None:
     assert editor.kept is listed
     editor.keep((KeptSession(Session(position=Position(2.0, 0.0)), "two"),))
     assert [item.label for item in editor.kept] == ["one", "two"]
+
+
+def test_a_session_that_is_fitted_to_its_model_knows_more_of_it_without_a_step() -> None:
+    editor = Editor()
+    editor.begin(Session(model=ModelReference("", "cats", "ab")))
+    before = editor.history
+    editor.amend(Session(model=ModelReference("/cats.pkl", "cats", "ab", 5)))
+    assert (editor.session.model.path, editor.session.model.class_count) == ("/cats.pkl", 5)
+    assert editor.history is before

@@ -25,7 +25,9 @@ class Renders:
     """The render thread: remembers what it was asked."""
 
     def __init__(self, path: Path) -> None:
-        self.model: Any = SimpleNamespace(facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, path=str(path)))
+        self.model: Any = SimpleNamespace(
+            facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, path=str(path), name="hills")
+        )
         self.calls: list[Any] = []
 
     def begin_learning(self, number: int, make: Callable[[], object]) -> None:
@@ -50,6 +52,9 @@ class Worker:
             self.failed = f"{failed}: {error.sentence}"
         else:
             take(found)
+
+    def submit(self, task: Callable[[], Any]) -> None:
+        task()
 
 
 class Bench:
@@ -155,3 +160,59 @@ def test_events_of_a_training_of_another_model_are_dropped(bench: Bench, tmp_pat
     bench.renders.model = None
     learning.start()
     assert not learning.state.is_running, "there is no model"
+
+
+def advanced(found: EncoderFile | None) -> LearningAdvanced:
+    return LearningAdvanced(1, EncoderReport(9, 20, 9, 0.4, 0.5), found)
+
+
+def test_another_model_ends_a_training_and_the_best_encoder_so_far_is_kept(bench: Bench, tmp_path: Path) -> None:
+    learning, path = bench.learning, tmp_path / "hills.encoder.safetensors"
+    learning.start()
+    learning.forget()
+    assert "No encoder of hills is kept" in bench.messages.messages[-1].sentence
+    assert not path.exists()
+    learning.start()
+    learning.take_advanced(LearningAdvanced(2, EncoderReport(9, 20, 9, 0.4, 0.5), encoder()))
+    assert not path.exists()
+    learning.forget()
+    assert read_encoder(path, MODEL_ID, W_DIM).steps == 7
+    assert "The encoder of hills is kept" in bench.messages.messages[-1].sentence
+    assert learning.state.kept is None, "it is that of another model"
+    count = len(bench.messages.messages)
+    learning.forget()
+    assert len(bench.messages.messages) == count
+
+
+def test_the_best_encoder_is_written_now_and_then_and_when_the_program_ends(bench: Bench, tmp_path: Path) -> None:
+    learning, path = bench.learning, tmp_path / "hills.encoder.safetensors"
+    learning.start()
+    bench.now_s += 61.0
+    learning.take_advanced(advanced(None))
+    first = encoder()
+    learning.take_advanced(advanced(first))
+    assert path.exists()
+    path.unlink()
+    bench.now_s += 61.0
+    learning.take_advanced(advanced(first))
+    assert not path.exists(), "it is no better one"
+    learning.take_advanced(advanced(encoder()))
+    path.unlink()
+    bench.now_s += 30.0
+    learning.take_advanced(advanced(encoder()))
+    assert not path.exists(), "it is too early"
+    learning.close()
+    assert path.exists()
+    assert bench.messages.messages == ()
+
+
+def test_a_folder_that_refuses_an_unfinished_encoder_is_told_at_the_end(bench: Bench, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("no folder")
+    (tmp_path / "own").write_text("no folder")
+    bench.renders.model.facts.path = str(tmp_path / "file" / "hills.pkl")
+    bench.learning.start()
+    bench.now_s += 61.0
+    bench.learning.take_advanced(advanced(encoder()))
+    assert (bench.messages.messages, bench.worker.failed) == ((), "")
+    bench.learning.forget()
+    assert bench.worker.failed.startswith("hills.encoder.safetensors could not be written: ")

@@ -1,13 +1,23 @@
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from explorer_app.controller import live_updates
-from explorer_app.session.edits import AddSources, GoToSeed, set_transform, set_truncation
+from explorer_app.session.edits import (
+    AddSources,
+    Edit,
+    GoToSeed,
+    SetParameters,
+    set_slider,
+    set_transform,
+    set_truncation,
+)
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Slider, Source
-from gpu_backend import Latent, Noise, Tap, Transform, Truncation
+from gpu_backend import Latent, Noise, RowRange, Tap, Transform, Truncation
 from tests.helpers.controller_harness import Harness
 from tests.helpers.edits import set_noise
 from tests.helpers.patience import PATIENCE_MS, more_than
@@ -247,14 +257,31 @@ def test_an_edit_that_was_made_for_another_model_sets_nothing_that_the_open_one_
     assert facts is not None
     assert facts.c_dim == 0
     before = editing.session
-    for edit in (
+    edits: tuple[Edit, ...] = (
         SetParameter("classes", ((0, 1.0),)),
         SetParameter("transform.x", 0.1),
         SetParameter("noise.layer/99", 0.5),
         SetParameter("layer", Tap("L2_52_6", (1,))),
-    ):
+        SetParameter("slider/world/of another model", 1.0),
+        set_transform(Transform(x=0.1)),
+        set_slider("world/of another model", RowRange(0, 1), SetParameter("slider/world/of another model", 1.0)),
+    )
+    for edit in edits:
         editing.edit(edit)
-        assert editing.session == before, edit.path
+        assert editing.session == before, edit.target
+    editing.edit(SetParameters((SetParameter("transform.x", 0.1), SetParameter("noise.gain", 0.5)), "Both"))
+    assert editing.session == replace(before, noise=replace(before.noise, gain=0.5))
+    before = editing.session
     slide(open_harness, 0.5)
     assert editing.session != before
+    open_harness.rest()
+
+
+def test_panels_are_told_when_an_edit_was_refused_so_that_they_show_the_session_again(open_harness: Harness) -> None:
+    editing = open_harness.controller.editing
+    told: list[int] = []
+    editing.session_changed.connect(lambda: told.append(1))
+    editing.edit(SetParameter("classes", ((3, 1.0),)))
+    assert told == [1]
+    assert open_harness.labels == ["Start"]
     open_harness.rest()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 
@@ -13,7 +14,9 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.history import KeptSession
 from explorer_app.session.resolve import resolve
-from explorer_app.session.session import ModelReference, Session, Source
+from explorer_app.session.session import ModelReference, Position, Session, Source
+from explorer_app.session.timeline.edits import SetTimeline, with_state
+from explorer_app.session.tracks import Timeline
 from gpu_backend import (
     DeviceError,
     Latent,
@@ -34,6 +37,41 @@ def rows_for(harness: Harness, seed: int = 0) -> np.ndarray:
     facts = harness.controller.engine.model.facts
     assert facts is not None
     return np.random.default_rng(seed).standard_normal((facts.num_ws, facts.w_dim)).astype(np.float32)
+
+
+def test_an_imported_latent_and_a_restored_picture_are_shown_beside_keys_of_pictures(open_harness: Harness) -> None:
+    harness, editing = open_harness, open_harness.controller.editing
+    harness.controller.pictures.save(harness.folder / "start.png")
+    harness.until(lambda: harness.has_said("Saved start.png."))
+    first, second = (GoToSeed(seed).apply(editing.session) for seed in (5, 7))
+    editing.edit(SetTimeline(with_state(with_state(Timeline(), first, Fraction(0)), second, Fraction(4))))
+    assert editing.session.position == first.position
+    stored = stored_latent(rows_for(harness))
+    write_latent(harness.folder / "face.npz", stored)
+    harness.controller.files.open(harness.folder / "face.npz")
+    harness.until(lambda: harness.labels[-1] == "Import latent")
+    assert editing.session.pinned_blend[0][0].latent.point == stored
+    harness.controller.files.open(harness.folder / "start.png")
+    harness.until(lambda: harness.labels[-1] != "Import latent")
+    assert editing.session.position == Position()
+    assert not editing.session.pinned_blend
+    assert len(editing.session.timeline.tracks) == 1
+    harness.controller.playback.seek(Fraction(4))
+    assert editing.session.position == second.position
+    harness.rest()
+
+
+def test_a_file_of_torch_that_is_dropped_is_a_latent_or_a_model(open_harness: Harness) -> None:
+    harness = open_harness
+    stored = stored_latent(rows_for(harness))
+    write_latent(harness.folder / "face.pt", stored)
+    harness.controller.files.open(harness.folder / "face.pt")
+    harness.until(lambda: harness.controller.editing.session.pinned_blend)
+    assert harness.labels == ["Start", "Import latent"]
+    (harness.folder / "dogs.pt").write_bytes(b"a model")
+    harness.controller.files.open(harness.folder / "dogs.pt")
+    harness.until(lambda: (facts := harness.controller.engine.model.facts) and facts.name == "dogs")
+    harness.rest()
 
 
 def test_an_imported_latent_is_shown_saved_and_taken_back(open_harness: Harness) -> None:

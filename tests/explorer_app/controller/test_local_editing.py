@@ -35,6 +35,7 @@ from gpu_backend import (
     StoredLatent,
     StyleOffset,
     TorchError,
+    Transform,
 )
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_controller import facts
@@ -170,6 +171,38 @@ def test_a_search_that_fails_or_is_stopped_leaves_the_session(
     assert "wait a moment" in messages.messages[-1].sentence
 
 
+def test_another_model_ends_a_search(searching: tuple[LocalEditing, FakeEditing, MessageLog], qtbot: QtBot) -> None:
+    local, editing, messages = searching
+    local.forget()
+    assert not messages.messages
+    gate = threading.Event()
+
+    def waits(*parts: object) -> ScriptedSearch:
+        gate.wait()
+        return ScriptedSearch()
+
+    local.make_search = waits
+    local.find_style_channels()
+    local.forget()
+    gate.set()
+    assert not local.is_searching
+    assert "another model" in messages.messages[-1].sentence
+    local.make_search = lambda *parts: ScriptedSearch()
+    local.find_style_channels()
+    qtbot.waitUntil(lambda: not local.is_searching)
+    assert len(editing.session.style_channels) == 1, "the new search, and not the former one"
+
+
+def test_a_region_of_a_transformed_picture_is_not_searched(
+    searching: tuple[LocalEditing, FakeEditing, MessageLog],
+) -> None:
+    local, editing, messages = searching
+    editing.session = replace(editing.session, transform=Transform(degrees=20.0))
+    local.find_style_channels()
+    assert not local.is_searching
+    assert "reset the transform first" in messages.messages[-1].sentence
+
+
 @pytest.mark.parametrize(
     ("layer", "resolution", "draft"),
     [("b8.conv0", 16, 16), ("b16.conv1", 16, 32), ("b32.conv0", 16, None), ("b8.conv0", None, None)],
@@ -220,3 +253,17 @@ def test_seeds_kept_pictures_and_what_is_shown_become_second_latents(harness: Ha
     assert len(editing.session.blends) == MAX_BLENDS == 3
     assert "at most 3 blends" in harness.messages.messages[-1].sentence
     assert needed == [1, 3], "nothing is frozen any more when the third one is added"
+
+
+def test_a_picture_between_two_latents_becomes_a_second_latent_as_it_is_shown(harness: Harness) -> None:
+    harness.engine.gives_rows = True
+    harness.start()
+    editing = harness.controller.editing
+    first, second = (resolve(GoToSeed(seed).apply(editing.session)).blend[0][0] for seed in (3, 4))
+    editing.edit(SetParameter("pinned_blend", ((first, 0.5), (second, 0.5))))
+    harness.rest()
+    shown = editing.shown_latent
+    assert shown is not None
+    harness.controller.local_editing.blend_with_shown(0)
+    assert editing.session.blends[0].latent.point == shown
+    harness.rest()

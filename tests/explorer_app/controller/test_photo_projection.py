@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -15,11 +16,13 @@ from explorer_app.controller.photo_projection import _project
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
 from explorer_app.session.edited_latent import edited_latent
-from explorer_app.session.edits import AddBend, GoToSeed
+from explorer_app.session.edits import AddBend, Edit, GoToSeed, set_transform
 from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
+from explorer_app.session.timeline.edits import SetTimeline
+from explorer_app.session.tracks import WALK, Timeline, Track
 from gpu_backend import (
     Bend,
     Crop,
@@ -28,6 +31,8 @@ from gpu_backend import (
     Projection,
     ProjectionReport,
     RequestError,
+    Tap,
+    Transform,
     TunedProjection,
     read_model,
     write_safetensors,
@@ -308,3 +313,20 @@ def test_a_picture_without_a_recipe_is_a_photo_when_it_is_dropped_and_an_error_w
     files.open_picture(path)
     open_harness.until(lambda: open_harness.said(Level.ERROR))
     assert "holds no Latent Loom recipe" in open_harness.said(Level.ERROR)[-1]
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (SetParameter("layer", Tap("b8.conv0")), "A layer is shown"),
+        (set_transform(Transform(x=0.25)), "transform"),
+        (SetTimeline(Timeline(tracks=(Track(WALK, radius=0.5, period=Fraction(1)),)), "Walk"), "a walk moves"),
+    ],
+)
+def test_no_search_begins_where_its_picture_would_not_be_shown(search: Search, change: Edit, words: str) -> None:
+    editing = search.harness.controller.editing
+    editing._editor.set_transient(change.apply(editing.session))
+    assert words in search.projection.obstacle
+    assert not search.projection.begin(Path("/photos/garden.jpg"), CROP)
+    assert search.harness.said(Level.WARNING) == [search.projection.obstacle]
+    assert (search.renders.calls, search.projection.phase) == ([], "rest")

@@ -66,6 +66,29 @@ def test_scrubbing_goes_on_while_a_model_is_read(ramp: Harness) -> None:
     assert at(ramp) == pytest.approx(0.5), "the playhead stays where it was"
 
 
+def test_a_gesture_that_is_cancelled_leaves_what_was_set_by_hand_before_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    before = editing.session
+    editing.edit(SetParameter("slider/sefa/0", 1.0), False, "Sliders")
+    editing.cancel_gesture("Sliders")
+    assert editing.session == before
+    assert at(ramp) == 0.7, "and not what the keys say, until the playhead moves"
+    ramp.rest()
+
+
+def test_an_edit_of_the_timeline_leaves_what_was_set_by_hand_in_other_tracks(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    editing.edit(SetTimeline(with_key(editing.session.timeline, "noise.gain", Fraction(0), 0.5)))
+    assert (at(ramp), editing.session.noise.gain) == (0.7, 0.5)
+    editing.edit(SetTimeline(replace(editing.session.timeline, end=Fraction(20))))
+    assert at(ramp) == 0.7
+    editing.edit(SetTimeline(with_key(editing.session.timeline, PSI, Fraction(0), 0.2)))
+    assert at(ramp) == 0.2
+    ramp.rest()
+
+
 def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     playback = ramp.controller.playback
     playback.set_playing(True)
@@ -149,6 +172,20 @@ def test_undo_of_a_key_shows_the_picture_that_was_there_at_the_playhead(ramp: Ha
     assert at(ramp) == -1.0
     editing.undo()
     assert at(ramp) == pytest.approx(0.5)
+
+
+def test_undo_of_a_key_brings_back_what_was_set_by_hand_before_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    editing.edit(SetParameter(PSI, 0.7))
+    editing.edit(SetTimeline(with_key(editing.session.timeline, PSI, Fraction(0), 0.2)))
+    assert at(ramp) == 0.2
+    editing.undo()
+    assert at(ramp) == 0.7
+    editing.redo()
+    assert at(ramp) == 0.2
+    ramp.controller.playback.seek(Fraction(10))
+    editing.undo()
+    assert at(ramp) == 1.0, "the playhead is elsewhere now"
 
 
 def test_a_walk_moves_the_picture_and_leaves_the_session_where_it_is(harness: Harness) -> None:
@@ -241,6 +278,22 @@ def test_a_cancelled_gesture_records_nothing(ramp: Harness) -> None:
     record(ramp, 0.1, 0.2, 0.3, cancelled=True)
     assert ramp.controller.editing.session.timeline.track("noise.gain") is None
     assert ramp.controller.editing.session.noise.gain == 1.0
+
+
+def test_a_cancelled_gesture_leaves_what_another_one_has_recorded(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.set_recording(True)
+    for value in (0.2, 0.9, 0.4):
+        wind(ramp, 0.1)
+        editing.edit(SetParameter("noise.gain", value), False, "Knob")
+    editing.edit(SetParameter("slider/sefa/0", 1.0), False, "Sliders")
+    editing.cancel_gesture("Sliders")
+    wind(ramp, 0.1)
+    editing.edit(SetParameter("noise.gain", 0.4), True, "Knob")
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert max(key.value for key in track.keys) == 0.9
+    assert editing.session.timeline.track("slider/sefa/0") is None
 
 
 def test_the_timeline_is_saved_a_second_after_a_change_and_comes_back(ramp: Harness) -> None:

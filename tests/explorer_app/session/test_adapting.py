@@ -2,13 +2,26 @@ from dataclasses import replace
 from fractions import Fraction
 
 from explorer_app.session.adapting import FitOrigin, adapt
+from explorer_app.session.edited_latent import FadeEdit, TakeEditedRows
 from explorer_app.session.local_edits import style_lengths
 from explorer_app.session.patches import Patch
-from explorer_app.session.resolve import resolve
+from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
-from explorer_app.session.timeline.evaluation import keyed_at
-from explorer_app.session.tracks import Key, Timeline, Track
-from gpu_backend import DirectionAmount, Latent, MixSource, Noise, Recipe, RowRange, Tap, Transform, Truncation
+from explorer_app.session.timeline.evaluation import keyed_at, session_at
+from explorer_app.session.tracks import Easing, Key, Timeline, Track
+from gpu_backend import (
+    DirectionAmount,
+    Latent,
+    MixSource,
+    Noise,
+    Point,
+    Recipe,
+    RowRange,
+    StoredLatent,
+    Tap,
+    Transform,
+    Truncation,
+)
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan3 import make_stylegan3
@@ -88,7 +101,7 @@ def test_cutoff_and_noise_end_where_the_layers_do() -> None:
     fitted = adapt(session, FACTS)
     assert fitted.session.truncation == Truncation(0.5, FACTS.num_ws)
     assert len(fitted.session.noise.layer_gains) == len(FACTS.noise_layers)
-    assert len(fitted.changes) == 3
+    assert len(fitted.changes) == 2
 
 
 def test_the_usual_cutoff_of_a_model_comes_and_goes_with_it_and_a_chosen_one_stays() -> None:
@@ -161,6 +174,22 @@ def test_a_model_that_looks_classes_up_is_never_without_one() -> None:
     assert adapt(Session(model=HERE, classes=((1, 1.0),)), facts).session.classes == ((1, 1.0),)
 
 
+def test_an_edit_to_rows_of_another_shape_leaves_the_picture_before_it() -> None:
+    rows = StoredLatent(bytes(4 * 3 * 5), 3, 5)
+    session = TakeEditedRows(Recipe(Latent(Point(((7, 1.0),)))), rows).apply(Session(model=ELSEWHERE))
+    for share in (1.0, 0.25):
+        fitted = adapt(FadeEdit(share).apply(session), FACTS)
+        ((recipe, weight),) = fitted.session.pinned_blend
+        assert (recipe.latent.point, weight) == (Point(((7, 1.0),)), 1.0)
+        assert "stored latents of another shape were removed" in fitted.changes
+    assert adapt(replace(session, pinned_blend=session.pinned_blend[1:]), FACTS).session.pinned_blend == ()
+
+
+def test_a_first_class_after_a_model_without_classes_is_no_reset() -> None:
+    assert adapt(Session(model=ELSEWHERE), FACTS).changes == ()
+    assert adapt(Session(model=ELSEWHERE, classes=((9, 1.0),)), FACTS).changes == ("the class was reset",)
+
+
 def test_a_controller_goes_through_no_more_classes_than_the_model_has() -> None:
     patch = Patch("midi/knobs/cc/1/21", "classes/number", 0.0, 999.0)
     assert adapt(Session(patches=(patch,)), FACTS).session.patches == (replace(patch, high=1.0),)
@@ -198,6 +227,21 @@ def test_a_track_goes_through_no_more_classes_than_the_model_has() -> None:
     (track,) = adapt(session, FACTS).session.timeline.tracks
     assert [key.value for key in track.keys] == [0, FACTS.c_dim - 1]
     assert adapt(session, replace(FACTS, c_dim=0)).session.timeline.tracks == ()
+
+
+def test_what_sound_adds_and_handles_that_overshoot_end_at_the_last_class_of_the_model() -> None:
+    class Five:
+        def at(self, t: float) -> int:
+            return 5
+
+    overshoot = Easing("bezier", (0.2, 2.0, 0.8, 2.0))
+    track = Track("classes/number", (Key(Fraction(0), 0, overshoot), Key(Fraction(1), FACTS.c_dim - 1)))
+    fitted = adapt(Session(model=ELSEWHERE, timeline=Timeline(tracks=(track,))), FACTS).session
+    last = ((FACTS.c_dim - 1, 1.0),)
+    assert {keyed_at(fitted, t / 20).classes[0][0] for t in range(21)} == set(range(FACTS.c_dim))
+    added = Modulation((Modulator("classes/number", Five(), "add"),))
+    assert evaluate(adapt(Session(model=ELSEWHERE), FACTS).session, added).classes == last
+    assert session_at(fitted, 1.0, added).classes == last
 
 
 def test_what_a_fit_removed_comes_back_beside_what_was_edited_since() -> None:

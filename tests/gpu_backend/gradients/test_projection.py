@@ -436,6 +436,15 @@ def test_a_photo_is_opened_upright_in_eight_bits_and_reduced(tmp_path: Path) -> 
     assert (picture.size, size) == ((16, 32), (320, 640))
 
 
+def test_a_photo_of_floats_is_not_black(tmp_path: Path) -> None:
+    levels = np.linspace(0.0, 1.0, 16 * 16, dtype=np.float32).reshape(16, 16)
+    levels[0, 0] = np.nan
+    for name, scale in (("ones.tif", 1.0), ("bytes.tif", 255.0)):
+        Image.fromarray(levels * np.float32(scale)).save(tmp_path / name)
+        read = read_photo(tmp_path / name, 16, channels=1)
+        np.testing.assert_allclose(read[0, 1:], 2.0 * levels[1:] - 1.0, atol=0.01)
+
+
 def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:
     path = tmp_path / "words.png"
     path.write_text("no picture")

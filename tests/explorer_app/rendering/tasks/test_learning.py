@@ -57,7 +57,7 @@ def test_bursts_report_progress_and_the_last_one_the_encoder() -> None:
     assert harness.task.seconds_until_ready() == 0.0
     event = harness.step()
     assert isinstance(event, LearningAdvanced)
-    assert (event.number, event.report.step) == (4, 3)
+    assert (event.number, event.report.step, event.found) == (4, 3, 3)
     assert harness.step() == LearningEnded(4, cast("Any", 5))
     assert harness.task.seconds_until_ready() is None
 

@@ -12,7 +12,7 @@ import pytest
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Position, Session, Slider
-from explorer_app.session.timeline.evaluation import session_at, value_at
+from explorer_app.session.timeline.evaluation import changed_tracks, session_at, value_at
 from explorer_app.session.timeline.seam import seam
 from explorer_app.session.tracks import (
     HOLD,
@@ -307,3 +307,19 @@ def test_a_loop_of_arcs_closes() -> None:
     found = seam(session, 0.0, 2.0)
     assert found.value_meets
     assert found.velocity_meets
+
+
+def test_an_edit_changes_one_track_but_tempo_and_whole_pictures_all() -> None:
+    psi, gain = (track(path, (0, 1.0)) for path in (PSI, "noise.gain"))
+    state = track(STATE, (0, Session()))
+    before = Timeline((psi, gain))
+    assert changed_tracks(before, before).tracks == ()
+    muted = replace(gain, is_muted=True)
+    assert changed_tracks(before, replace(before, tracks=(psi, muted))).tracks == (muted,)
+    assert changed_tracks(before, replace(before, tracks=(gain,), end=Fraction(3))).tracks == ()
+    for after in (replace(before, tracks=(state, psi, gain)), replace(before, grid=BeatGrid(Fraction(90)))):
+        assert changed_tracks(before, after) is after
+    covered = replace(before, tracks=(state, psi, gain))
+    for tracks in ((state, psi), (state, psi, muted)):
+        assert changed_tracks(covered, after := replace(covered, tracks=tracks)) is after, "the picture's gain shows"
+    assert changed_tracks(covered, replace(covered, end=Fraction(3))).tracks == ()

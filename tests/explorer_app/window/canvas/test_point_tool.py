@@ -237,6 +237,19 @@ def test_a_pin_that_is_dragged_becomes_a_handle(hand: Hand) -> None:
     assert len(made.settings.pins) == 1, "a pin below the handle would hold it back"
 
 
+def test_an_arrow_does_not_take_a_handle_out_of_the_hand_that_drags_it(hand: Hand) -> None:
+    press(hand.tool, hand.at(100, 100))
+    move(hand.tool, hand.at(120, 100))
+    (before,) = hand.controller.point_drag.points
+    hand.key(Qt.Key.Key_Right)
+    assert hand.controller.point_drag.phase != "settling"
+    assert hand.controller.point_drag.points == (before,)
+    move(hand.tool, hand.at(140, 100))
+    release(hand.tool, hand.at(140, 100))
+    (point,) = hand.controller.point_drag.points
+    assert abs(point.target[0] - 140.0) < 0.5, "the pointer still moves it"
+
+
 def test_arrows_nudge_and_delete_removes_the_selected_point(hand: Hand) -> None:
     QTest.mouseClick(hand.tool, LEFT, SHIFT, hand.at(60, 60))
     hand.key(Qt.Key.Key_Right)

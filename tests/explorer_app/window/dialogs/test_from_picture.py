@@ -17,8 +17,9 @@ from explorer_app.controller.progress import Loading
 from explorer_app.controller.unfinished_search import UnfinishedSearch
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced
+from explorer_app.session.parameters import SetParameter
 from explorer_app.window.dialogs.from_picture import CropView, FromPictureDialog
-from gpu_backend import Crop, ProjectionReport
+from gpu_backend import Crop, ProjectionReport, Tap
 from tests.helpers.fake_controller import FakeController
 from tests.helpers.mouse import LEFT, drag, wheel
 from tests.helpers.near import near
@@ -136,6 +137,15 @@ def test_escape_cancels_the_search_and_closes(host: ToolsHost, controller: FakeC
     QTest.keyClick(dialog, Qt.Key.Key_Escape)
     assert controller.editing.session == before
     assert host.tools.dialog is None
+
+
+def test_the_dialog_says_why_no_search_can_begin(host: ToolsHost, controller: FakeController, photo: Path) -> None:
+    dialog = opened(host, controller, photo)
+    controller.editing.edit(SetParameter("layer", Tap("b8.conv0")))
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert dialog.text.text() == "A layer is shown; go back to the picture (L) to search for a photo."
+    assert dialog.start_button.isVisible()
+    dialog.close()
 
 
 def test_a_search_that_fails_leaves_the_frame_to_be_placed_again(

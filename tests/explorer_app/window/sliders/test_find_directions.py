@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from PySide6.QtCore import QCoreApplication, QEvent, Qt
@@ -96,3 +97,24 @@ def test_a_second_dialog_gives_way_to_the_open_one_and_hears_no_more(
     assert dialog.bar.isVisible()
     assert window.findChildren(FindDirections) == [dialog]
     dialog.close()
+
+
+def test_an_open_dialog_offers_the_rows_of_the_model_that_is_opened(
+    window: MainWindow, controller: FakeController
+) -> None:
+    dialog = opened(window, controller)
+    before = controller.engine.model.facts
+    assert before is not None
+    for num_ws in (before.num_ws - 4, before.num_ws + 2):
+        controller.engine.model.facts = replace(before, num_ws=num_ws)
+        controller.engine.model_changed.emit()
+        assert (dialog.last_row.value(), dialog.first_row.maximum()) == (num_ws - 1, num_ws - 1)
+    dialog.last_row.setValue(3)
+    controller.engine.model.facts = before
+    controller.engine.model_changed.emit()
+    press(dialog.find_button)
+    search = calls(controller, "find_directions")[0][1]
+    assert isinstance(search, DirectionSearch)
+    assert search.rows == RowRange(0, 3)
+    dialog.close()
+    controller.engine.model_changed.emit()
