@@ -77,12 +77,12 @@ class PictureFeatures:
 
     def maps(self, pictures: Tensor) -> list[Tensor]:
         """Return the feature maps of pictures (batch, img_channels, side, side), of unit length at each place."""
-        if self.prepare is not None:
-            self.prepare(pictures)
         return [x * (x.square().sum(1, keepdim=True) + LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
 
     def wanted(self, pictures: Tensor) -> Sequence[Tensor]:
-        """Return what `distance` compares with, of pictures (batch, img_channels, side, side)."""
+        """Return what `distance` compares with, of pictures (batch, img_channels, side, side). May read numbers back."""
+        if self.prepare is not None:
+            self.prepare(pictures)
         return self.maps(pictures)
 
     def distance(self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None) -> Tensor:

@@ -73,7 +73,17 @@ def test_features_that_are_too_large_for_half_precision_are_computed_in_single(
         layers = DiscriminatorLayers(stored, x, in_half=True)
         caplog.clear()
         with caplog.at_level(logging.INFO):
-            maps = PictureFeatures(layers, layers.prepare).maps(x)
+            maps = PictureFeatures(layers, layers.prepare).wanted(x)
         assert ("fp32" in caplog.text) == is_logged
         assert all(bool(y.isfinite().all()) for y in maps)
         assert (layers(x)[-1] == DiscriminatorLayers(stored, x)(x)[-1]).all() == is_logged
+
+
+def test_a_distance_prepares_nothing_since_a_captured_step_can_read_no_number_back() -> None:
+    x = pictures()
+    layers = DiscriminatorLayers(random_discriminator(CHANNELS), x)
+    prepared: list[torch.Tensor] = []
+    features = PictureFeatures(layers, prepared.append)
+    wanted = features.wanted(x)
+    features.distance(x, wanted)
+    assert prepared == [x]

@@ -21,7 +21,7 @@
 
 #define THREADS 256
 #define MOST_LANES 32
-#define AT_ONCE 4  // pixels of a thread
+#define AT_ONCE 2  // pixels of a thread
 #define SLOPE 0.2f
 #define COLOURS 3
 
