@@ -80,7 +80,7 @@ class PictureFeatures:
         return [x * (x.square().sum(1, keepdim=True) + LEAST_SQUARE).rsqrt() for x in self.layers(pictures)]
 
     def wanted(self, pictures: Tensor) -> Sequence[Tensor]:
-        """Return what `distance` compares with, of pictures (batch, img_channels, side, side). May read numbers back."""
+        """Return what `distance` compares with, of pictures (batch, img_channels, side, side). May read numbers."""
         if self.prepare is not None:
             self.prepare(pictures)
         return self.maps(pictures)
