@@ -219,7 +219,7 @@ def _ended_conv(macros: dict[str, str], grid: tuple[int, ...], x: int, weight: i
 
 
 def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
-    _following, _nbytes, *end, side, cin, cout, _, is_adjoint = values
+    *end, side, cin, cout, _, is_adjoint = values
     samples = grid[0] // (-(-side // 16)) ** 2
     x = _mapped(x_map, (cin, side, side, samples), (64, 18, 18))
     weight = _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1))
@@ -233,7 +233,7 @@ def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, wei
 
 
 def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
-    _following, _nbytes, *end, side, cin, cout, _ = values
+    *end, side, cin, cout, _ = values
     samples, whole = grid[0] // (-(-side // 16)) ** 2, 2 * side + 1
     x = _mapped(x_map, (cin, whole, whole, samples), (64, 17, 17), 2)
     weight = _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1))
@@ -246,9 +246,9 @@ def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, wei
 
 
 def _up_conv(
-    macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, weight_map: bytes, *values: int
+    macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, weight_map: bytes, sums: int, *sizes: int
 ) -> None:
-    _following, _nbytes, sums, side, cin, cout, slices, tiles, pixels = values
+    side, cin, cout, slices, tiles, pixels = sizes
     assert _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1)) == weight
     samples, whole = grid[0] // tiles, 2 * side + 1
     assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"

@@ -104,32 +104,13 @@ class ConvLaunch:
     encode: EncodeMap
     maps: Mapping[str, TensorMap] = field(default_factory=dict)
 
-    def enqueue(
-        self,
-        launch: Launch,
-        x: int,
-        weight: int,
-        sums: int,
-        end: Mapping[str, Value] | None = None,
-        following: tuple[int, int] = (0, 0),
-    ) -> None:
-        """Enqueue it.
-
-        Parameters
-        ----------
-        x, weight, sums
-            Addresses of its arrays.
-        end
-            What becomes of its sums elsewhere.
-        following
-            Address and bytes of weights that are wanted next.
-        """
-        arrays = {"x": x, "weight": weight, "sums": sums, "following": following[0]}
+    def enqueue(self, launch: Launch, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None) -> None:
+        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
+        arrays = {"x": x, "weight": weight, "sums": sums}
         maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
         taken = self.kernel.parameters.names or ()
         places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
-        sizes = {"following_nbytes": following[1]} if "following_nbytes" in taken else {}
-        arguments: dict[str, Value] = {**maps, **places, **sizes, **self.arguments, **(end or {})}
+        arguments: dict[str, Value] = {**maps, **places, **self.arguments, **(end or {})}
         launch(self.kernel, self.grid, (self.threads, 1, 1), arguments, shared_nbytes=self.shared_nbytes)
 
 

@@ -117,7 +117,7 @@ class GpuNetwork:
         for index, layer in enumerate(self._placed.layers[: last + 1]):
             following = self._placed.layers[index + 1] if index < last else None
             has_skip = index in self._placed.skips
-            self._run_layer(layer, None if has_skip else following, samples, is_last=index == last)
+            self._run_layer(layer, None if has_skip else following, samples)
             if has_skip:
                 self._skips.forward(self.launch, index, following, samples)
 
@@ -260,13 +260,13 @@ class GpuNetwork:
             for is_alone in (False, True)
         }
 
-    def _run_layer(self, layer: PlacedConv, following: PlacedConv | None, samples: int, *, is_last: bool) -> None:
-        """Enqueue a layer, and the input of the following one; after the last one the way back begins."""
+    def _run_layer(self, layer: PlacedConv, following: PlacedConv | None, samples: int) -> None:
+        """Enqueue a layer, and the input of the following one."""
         conv = self._choice.to_layer_end(layer, samples)
         if conv:
-            self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False, is_last=is_last)
+            self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False)
             return
-        slices = self._convolve(layer, samples, is_backward=False, is_last=is_last)
+        slices = self._convolve(layer, samples, is_backward=False)
         side, taps = layer.spec.resolution, len(self.spec.resample_filter)
         if layer.is_up and slices > 1:
             add_slices(self.launch, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
@@ -359,41 +359,18 @@ class GpuNetwork:
             "clamp": before.stored_clamp,
         }
 
-    def _convolve(self, layer: PlacedConv, samples: int, *, is_backward: bool, is_last: bool = False) -> int:
+    def _convolve(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Enqueue a convolution or its adjoint into the sums; return the number of slices."""
         conv = self._choice.to_sums(layer, samples, is_backward=is_backward)
-        self._launch_conv(conv, layer, {}, is_backward=is_backward, is_last=is_last)
+        self._launch_conv(conv, layer, {}, is_backward=is_backward)
         return conv.slices
 
-    def _launch_conv(
-        self,
-        conv: ConvLaunch,
-        layer: PlacedConv,
-        end: Mapping[str, Value],
-        *,
-        is_backward: bool,
-        is_last: bool = False,
-    ) -> None:
+    def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
         """Enqueue a convolution or its adjoint, and what becomes of its sums."""
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
-        weight = layer.backward_weight if is_backward else layer.forward_weight
         conv.enqueue(
-            self.launch,
-            source,
-            weight,
-            self._sums,
-            end,
-            self._following(layer, is_backward=is_backward, is_last=is_last),
+            self.launch, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end
         )
-
-    def _following(self, layer: PlacedConv, *, is_backward: bool, is_last: bool) -> tuple[int, int]:
-        """Return address and bytes of the weights of the convolution that follows, if there is one."""
-        layers, place = self._placed.layers, self._placed.layers.index(layer)
-        if is_last:
-            return layer.backward_weight, layer.packed.backward.nbytes
-        if is_backward:
-            return (layers[place - 1].backward_weight, layers[place - 1].packed.backward.nbytes) if place else (0, 0)
-        return layers[place + 1].forward_weight, layers[place + 1].packed.forward.nbytes
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""

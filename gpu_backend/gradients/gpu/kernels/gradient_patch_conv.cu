@@ -25,7 +25,6 @@
 #include "parts/wgmma.cuh"
 #include "parts/tma.cuh"
 #include "parts/previous_kernel.cuh"
-#include "parts/gradient_following.cuh"
 #include "parts/gradient_tile_end.cuh"
 
 enum : int {
@@ -43,8 +42,7 @@ static_assert(STAGES * STAGE_NBYTES + PATCH_SPACE + PATCH_NBYTES >= TILE_END_NBY
 __shared__ __align__(8) unsigned long long weight_barriers[STAGES], patch_barriers[2], free_barriers[STAGES];
 
 extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_patch_conv(
-    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, FOLLOWING_PARAMETERS,
-    TILE_END_PARAMETERS, int side, int cin, int cout,
+    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, TILE_END_PARAMETERS, int side, int cin, int cout,
     int slices, int is_adjoint) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
@@ -84,7 +82,6 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
         for (int i = 0; i < STAGES; ++i)
             if (i < steps) load_weights(i, i);
-        fetch_following(following, following_nbytes);
     }
     wait_for_previous_kernel();
     if (threadIdx.x == 0) {

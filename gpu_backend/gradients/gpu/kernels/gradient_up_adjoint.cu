@@ -23,7 +23,6 @@
 #include "parts/wgmma.cuh"
 #include "parts/tma.cuh"
 #include "parts/previous_kernel.cuh"
-#include "parts/gradient_following.cuh"
 #include "parts/gradient_tile_end.cuh"
 
 enum : int {
@@ -63,8 +62,7 @@ struct Place {
 };
 
 extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_up_adjoint(
-    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, FOLLOWING_PARAMETERS,
-    TILE_END_PARAMETERS, int side, int cin, int cout,
+    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, TILE_END_PARAMETERS, int side, int cin, int cout,
     int slices) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), planes = ring + SLOTS * TAP_NBYTES;
@@ -102,7 +100,6 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
         // Weights, which no kernel writes, are under way before the kernel before has ended.
 #pragma unroll
         for (int i = 0; i < SLOTS; ++i) load_weights(0, i, i);
-        fetch_following(following, following_nbytes);
     }
     wait_for_previous_kernel();
     if (threadIdx.x == 0) {

@@ -25,7 +25,6 @@
 #include "parts/wgmma.cuh"
 #include "parts/tma.cuh"
 #include "parts/previous_kernel.cuh"
-#include "parts/gradient_following.cuh"
 
 enum : int {
     POSITIONS = 128,
@@ -56,7 +55,7 @@ __device__ __forceinline__ void arrive_with_copies(unsigned barrier) {
 
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
     const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap weight_map,
-    FOLLOWING_PARAMETERS, float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int pixels) {
+    float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int pixels) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int tile = blockIdx.x % tiles, sample = blockIdx.x / tiles, first_channel = blockIdx.y * COLUMNS;
@@ -105,7 +104,6 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
 #pragma unroll
         for (int i = 0; i < STAGES; ++i)
             if (i < steps) load_weights(i, i);
-        fetch_following(following, following_nbytes);
     }
     __syncthreads();  // the barriers are there
     wait_for_previous_kernel();

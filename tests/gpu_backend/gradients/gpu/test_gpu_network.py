@@ -224,33 +224,6 @@ def test_two_blocks_end_a_narrow_tile_where_wide_ones_would_leave_multiprocessor
     assert {(macros["COLUMNS"], macros["CLUSTER"]) for macros in tiles} == {("32", "2")}
 
 
-def test_a_convolution_on_hopper_fetches_the_weights_of_the_next_one() -> None:
-    model = make_stylegan2(resolution=16, channels={4: 520, 8: 264, 16: 72})
-    network = differentiable_network(model, dtype=torch.float64)
-    driver = TwinDriver()
-    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 16)
-    weights: list[int] = []
-    fetched: list[int | None] = []
-    launch = own.launch
-
-    def noted(recipe: Any, grid: Any, block: Any, arguments: dict[str, Any], **more: Any) -> None:
-        if "weight" in arguments or "weight_map" in arguments:
-            at_map = np.frombuffer(arguments["weight_map"].tobytes(), np.int64)[0] if "weight_map" in arguments else 0
-            weights.append(int(arguments.get("weight", at_map)))
-            fetched.append(int(arguments["following"]) if "following" in arguments else None)
-        launch(recipe, grid, block, arguments, **more)
-
-    own.launch = noted  # type: ignore[assignment, method-assign]
-    own.forward(16)
-    gradient = driver.reserve(4 * 16 * 16 * 72)
-    driver.zero(gradient, 4 * 16 * 16 * 72)
-    own.backward(16, gradient)
-    assert len(weights) == 2 * 5
-    asked = [(found, wanted) for found, wanted in zip(fetched, [*weights[1:], 0], strict=True) if found is not None]
-    assert len(asked) > 5
-    assert all(found == wanted for found, wanted in asked)
-
-
 @pytest.mark.parametrize(("architecture", "most"), [("sm_75", 64 << 10), ("sm_80", 99 << 10), ("sm_90a", 227 << 10)])
 def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(architecture: str, most: int) -> None:
     class Counting(TwinDriver):
