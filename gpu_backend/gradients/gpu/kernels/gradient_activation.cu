@@ -21,7 +21,6 @@
 
 #define THREADS 256
 #define MOST_LANES 32
-#define AT_ONCE 2  // pixels of a thread
 #define SLOPE 0.2f
 #define COLOURS 3
 
@@ -76,40 +75,24 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
     const float up_inverse = opaque(1.0f / gain), down_inverse = opaque(1.0f / (SLOPE * gain));
     const size_t step = (size_t)gridDim.z * pixels * channels;
     const int end = min(pixels, ((int)blockIdx.x + 1) * pixels_per_block);
-    for (int pixel_of_batch = blockIdx.x * pixels_per_block + row; is_mine && pixel_of_batch < end; pixel_of_batch += AT_ONCE * rows) {
-        // Of several pixels, so that many loads are under way together.
-        float ups[AT_ONCE][4], noises[AT_ONCE];
-        uint2 words[AT_ONCE];
-#pragma unroll
-        for (int i = 0; i < AT_ONCE; ++i) {
-            const int pixel = pixel_of_batch + i * rows;
+    if (is_mine)
+        for (int pixel = blockIdx.x * pixels_per_block + row; pixel < end; pixel += rows) {
             const size_t place = ((size_t)sample * pixels + pixel) * channels + channel;
-            if (pixel >= end) continue;
-            words[i] = *reinterpret_cast<const uint2*>(z + place);
-            noises[i] = noise ? noise[pixel] : 0.0f;
-#pragma unroll
-            for (int j = 0; j < 4; ++j) ups[i][j] = 0.0f;
+            float up[4] = {}, result[4], out[4];
 #if RGB
             if (g)
 #endif
-                load_many(g + place, ups[i]);
+                load_many(g + place, up);
 #pragma unroll 8
             for (int slice = 1; slice < slices; ++slice) {
                 float q[4];
                 load_many(g + slice * step + place, q);
 #pragma unroll
-                for (int j = 0; j < 4; ++j) ups[i][j] += q[j];
+                for (int i = 0; i < 4; ++i) up[i] += q[i];
             }
-        }
-#pragma unroll
-        for (int turn = 0; turn < AT_ONCE; ++turn) {
-            const int pixel = pixel_of_batch + turn * rows;
-            if (pixel >= end) break;
-            const size_t place = ((size_t)sample * pixels + pixel) * channels + channel;
-            float(&up)[4] = ups[turn], result[4], out[4];
-            from_half2(words[turn].x, result[0], result[1]), from_half2(words[turn].y, result[2], result[3]);
 #pragma unroll
             for (int i = 0; i < 4; ++i) up[i] *= unit;
+            load_many(z + place, result);
 #if SKIP
             float output[4], skip[4] = {}, dh[4];
             load_many(h + place, output);
@@ -117,7 +100,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
 #else
             const float(&output)[4] = result;
 #endif
-            const float n = noises[turn];
+            const float n = noise ? noise[pixel] : 0.0f;
 #if RGB
             float t[4] = {};
 #pragma unroll
@@ -150,7 +133,6 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
             if (block_gradient) store_many(block_gradient + place, dh);
 #endif
         }
-    }
 #pragma unroll
     for (int i = 0; i < 4; ++i) demod_sum[i] /= d[i];
     const size_t own = (size_t)sample * sum_count + (size_t)blockIdx.x * channels + channel;
