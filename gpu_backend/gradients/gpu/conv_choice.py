@@ -47,10 +47,11 @@ _PATCH_TAPS = {128: 3 * 3, 64: 4 * 3, 32: 6 * 3}
 """Taps whose weights gradient_patch_conv holds at once, by the channels of its tile."""
 _UP_ADJOINT_TAPS = 7
 """The same of gradient_up_adjoint."""
-_UP_POSITIONS, _UP_TAPS = 128, 4 * 3
-"""Of a block of gradient_up_conv, and the taps whose weights it holds at once."""
-_MOST_UP_SIDE = 128
-"""Of a larger source, a block's rows do not fit in shared memory."""
+_UP_POSITIONS, _UP_PIECE = 128, 32
+_UP_RING_NBYTES = 1024 + 4 * 3 * UP_COLUMNS * 128
+"""Of the weights of three taps, and what aligns them."""
+_MOST_UP_SIDE = 256
+"""Of a larger source, a block's positions do not fit in shared memory."""
 _LEAST_SIDE = 32
 """Smaller layers are one tile, which blocks of a cluster share."""
 _MOST_PAIRED = 3
@@ -290,27 +291,24 @@ class ConvChoice:
         )
 
     def _up_launch(self, layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
-        tiles, side = _up_tiles(layer.source), layer.source
-        # As many rows of side + 1 positions as 128 positions and those that they need before them may touch.
-        rows = -(-(_UP_POSITIONS + 2 * (side + 1)) // (side + 1))
-        pixels = TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), (_DEPTH, side + 1, rows))
-        space = -(-rows * (side + 1) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
+        tiles = _up_tiles(layer.source)
+        pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
         return ConvLaunch(
             up_conv_kernel(),
             (samples * tiles, -(-layer.outputs // UP_COLUMNS), slices),
             _HOPPER_THREADS,
             slices,
             {
-                "side": side,
+                "side": layer.source,
                 "cin": layer.inputs,
                 "cout": layer.outputs,
                 "slices": slices,
                 "tiles": tiles,
-                "rows": rows,
+                "pixels": pixels,
             },
-            _ALIGNMENT + _UP_TAPS * UP_COLUMNS * _ROW_NBYTES + 2 * space,
+            _UP_RING_NBYTES + 2 * pixels * _ROW_NBYTES,
             self.encode,
-            {"x_map": pixels, "weight_map": _weight_map(layer, layer.inputs, layer.outputs, UP_COLUMNS)},
+            {"weight_map": _weight_map(layer, layer.inputs, layer.outputs, UP_COLUMNS)},
         )
 
     @property
