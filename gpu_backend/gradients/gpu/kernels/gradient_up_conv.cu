@@ -15,7 +15,7 @@
 //     copies    | weights of step s + STAGES - 1 by TMA, once all warps have left step s - 1; positions of the next group by all threads, in its first step
 //     products  | step s: 2 x (one or two fragments of two products -> registers, 6 wgmma)
 //
-// Macro COLUMNS: 64. Grid: tiles of all samples, tiles of channels, slices. `pixels`, what a block copies of a group, of 32.
+// Macros: COLUMNS: 64. STAGES. Grid: tiles of all samples, tiles of channels, slices. `pixels`, what a block copies of a group, of 32.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
@@ -31,7 +31,6 @@ enum : int {
     THREADS = 256,  // two warpgroups, of 64 positions each
     PARITIES = 4,   // of result rows and columns: both even, columns odd, rows odd, both odd
     STEPS = 3,      // of a group of channels, three taps each
-    STAGES = 4,
     TAP_NBYTES = COLUMNS * ROW_NBYTES,
     STAGE_NBYTES = 3 * TAP_NBYTES,
     PIECE_PIXELS = THREADS / 8,  // what all threads copy at once
