@@ -48,7 +48,7 @@ class CpuBoundPlan:
         self._scratch = torch.empty(0)
         # Weights are packed in many small operations. With several torch threads, synchronisation would cost more
         # than the work, and take seconds on a busy machine.
-        team.run_alone(lambda: self._make_kernels(site))
+        team.run_narrow(lambda: self._make_kernels(site))
         fill_inputs(plan, self._inputs, weights)
 
     def _make_kernels(self, site: Site) -> None:

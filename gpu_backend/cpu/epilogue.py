@@ -24,9 +24,9 @@ STRIP_NBYTES = 1 << 20
 """Bytes of activations in a strip: about the size of a core's L2 cache."""
 
 
-def strip_rows(row_nbytes: int, rows: int) -> int:
-    """Return the rows of a strip of about STRIP_NBYTES, at least one."""
-    return max(1, min(rows, STRIP_NBYTES // row_nbytes))
+def strip_rows(row_nbytes: int, rows: int, width: int = 1) -> int:
+    """Return the rows of a strip of about STRIP_NBYTES for each of `width` threads, at least one."""
+    return max(1, min(rows, STRIP_NBYTES * width // row_nbytes))
 
 
 class LayerEnd(Protocol):

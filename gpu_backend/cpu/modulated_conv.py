@@ -87,7 +87,7 @@ class WinogradConv(Kernel):
         for rows, _ in layer_parts(side, attributes.out_channels, site.team.lanes):
             if rows[0] < rows[1]:
                 weights = _transformed(step, site, channels)
-                convolution = WinogradConvolution(weights, side, rows, attributes.pad)
+                convolution = WinogradConvolution(weights, side, rows, attributes.pad, width=site.team.width)
                 self._lanes.append((convolution, make_end(step, site, rows, channels)))
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _ in self._lanes)
 
@@ -200,7 +200,7 @@ class DirectConv(Kernel):
             samples, height = self._extent(chunks[min(1, len(chunks) - 1)])
             convolve = _packed(step, site, (first, end), (samples, inputs, height, width))
             epilogue = make_end(step, site, rows, (first, end))
-            strip = strip_rows(row_nbytes, rows[1] - rows[0])
+            strip = strip_rows(row_nbytes, rows[1] - rows[0], site.team.width)
             out = self._out[..., first:end]
             self._parts.append(_DirectPart(rows, chunks, convolve, epilogue, out, strip, torch.empty(0)))
         self.scratch_floats = allocated_floats(*(self._scaled_shape(part) for part in self._parts))

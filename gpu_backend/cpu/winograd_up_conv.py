@@ -56,7 +56,7 @@ _PRODUCTS = _POINTS + TILE
 _REACH = _OUT_TILE + 4
 """Rows of the filtered layer that a tile reaches."""
 _STRIP_TILES = 128
-"""Tiles of a strip, about: enough rows for a matrix product, in few calls."""
+"""Tiles of a strip for each thread, about: enough rows for a matrix product, in few calls."""
 
 _EVALUATION = ((-1, 1, 1, -1), (1 / 2, 1 / 4, 1, 1 / 8), (2, 4, 1, 8))
 """Values at -1, 1 / 2 and 2 of the planes x[1], x[2], x[0], x[3]. In this order, the planes of the odd samples (0 .. 3)
@@ -380,7 +380,7 @@ class _Layer(Kernel):
         for rows, channels in parts:
             if rows[0] == rows[1] or channels[0] == channels[1]:
                 continue
-            strip = strip_of(rows[1] - rows[0], self._tiles)
+            strip = strip_of(rows[1] - rows[0], self._tiles, site.team.width)
             weights = _transformed(step, site, channels)
             ended = max(0, _OUT_TILE * rows[0] - 2), _OUT_TILE * rows[1] - (2 if rows[1] < self._tiles else 0)
             epilogue = make_end(step, site, ended, channels)
@@ -492,9 +492,9 @@ def make_winograd_up_conv(step: Step, site: Site, make_end: MakeEnd = Epilogue) 
     return (ChannelUpConv if is_small else RowUpConv)(step, site, make_end)
 
 
-def strip_of(rows: int, tiles: int) -> int:
+def strip_of(rows: int, tiles: int, width: int = 1) -> int:
     """Return the rows of tiles of a strip: about as many as fit, in strips of nearly equal size."""
-    wanted = max(1, min(rows, _STRIP_TILES // tiles))
+    wanted = max(1, min(rows, _STRIP_TILES * width // tiles))
     return -(-rows // -(-rows // wanted))
 
 
@@ -503,5 +503,7 @@ def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightSta
     tiles = (step.attributes.resolution // _OUT_TILE) ** 2
     return site.packed.get(
         (step.weights["weight"], "winograd up", channels),
-        lambda: WeightStack(transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES), site.team),
+        lambda: WeightStack(
+            transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES * site.team.width), site.team
+        ),
     )

@@ -70,6 +70,7 @@ def test_sides_that_are_no_multiple_of_the_tile_and_other_borders(side: int, cut
 def test_strips_have_tiles_enough_for_their_weights_and_else_fit_the_cache() -> None:
     assert strip_of((0, 64), 16, 256, 256) == 8
     assert strip_of((0, 64), 16, 255, 256) == 4
+    assert strip_of((0, 64), 16, 255, 256, 4) == 8  # for four threads
     assert strip_of((128, 256), 64, 64, 64) == 2
     assert strip_of((0, 1024), 256, 64, 64) == 1
     assert strip_of((0, 20), 5, 8, 8) == 5
@@ -86,12 +87,13 @@ def test_many_lanes_divide_channels_and_rows_where_enough_tiles_remain() -> None
 
 
 @pytest.mark.parametrize("make", [make_stylegan1, make_stylegan2])
-@pytest.mark.parametrize("threads", [6, 16])
-def test_many_lanes_give_the_picture_of_one(make: Any, threads: int) -> None:
+@pytest.mark.parametrize("lanes", [6, 16])
+def test_many_lanes_give_the_picture_of_one(make: Any, lanes: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpu_backend.cpu.executor.division_of", lambda threads: (threads, 1))
     model = make(resolution=64, channels={32: 64, 64: 64})
     ws = rows_of(model, 2)
     pictures, kinds = [], []
-    for count in (1, threads):
+    for count in (1, lanes):
         with contextlib.closing(CpuExecutor(model.weights, threads=count)) as executor:
             bound: Any = executor.bind(build_plan(model.spec, PlanKey("id", "synthesis", 2, 64)))
             kinds.append({type(getattr(step, "_inner", step)) for step in bound._kernels})

@@ -146,3 +146,4 @@ def test_other_filters_and_small_layers_are_direct(options: dict[str, Any], exec
 
 def test_strips_are_of_nearly_equal_size() -> None:
     assert [kernel.strip_of(rows, 32) for rows in (1, 4, 5, 8, 9)] == [1, 4, 3, 4, 3]
+    assert [kernel.strip_of(rows, 32, 2) for rows in (1, 4, 5, 8, 9)] == [1, 4, 5, 8, 5]
