@@ -8,6 +8,7 @@ strips are merged in double precision (Chan et al. 1983, equation 2.1), which ke
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import torch
@@ -81,6 +82,9 @@ class AdainEnd:
 
     def attach(self, scratch: Tensor) -> None:
         self._work = scratch
+
+    def replay_key(self) -> Hashable:
+        return None  # the moments are made anew at each run
 
     def begin(self, sample: int) -> None:
         """Set the noise of this frame and reset the moments for the next sample."""

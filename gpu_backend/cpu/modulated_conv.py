@@ -9,6 +9,7 @@ Milliseconds for each layer without epilogue on two AVX-512 cores, direct / Wino
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
@@ -99,6 +100,9 @@ class WinogradConv(Kernel):
     def run(self) -> None:
         self._team.run(self._lane)
 
+    def replay_key(self) -> Hashable:
+        return self._lanes[0][1].replay_key()
+
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
 
@@ -154,6 +158,9 @@ class SharedWinogradConv(Kernel):
         for sample in range(self._x.shape[0]):
             self._team.run(partial(self._transform, sample))
             self._team.run(partial(self._multiply, sample))
+
+    def replay_key(self) -> Hashable:
+        return self._outputs[0][2].replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -212,6 +219,9 @@ class DirectConv(Kernel):
 
     def run(self) -> None:
         self._team.run(self._lane)
+
+    def replay_key(self) -> Hashable:
+        return self._parts[0].epilogue.replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 import queue
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import torch
 
@@ -70,6 +71,7 @@ class Team:
         self._threads: list[threading.Thread] = []
         self._is_closed = False
         self._at_work = threading.Lock()
+        self._wrap: Callable[[Task], Task] | None = None
         self._first = 0
         """Identifier of the thread that is the first lane of the task under way; 0 for none."""
         self._unread = 0
@@ -140,6 +142,15 @@ class Team:
         finally:
             torch.set_num_threads(threads)
 
+    @contextmanager
+    def wrapping(self, wrap: Callable[[Task], Task]) -> Iterator[None]:
+        """Run what `wrap` makes of each task inside the `with` block; for the first lane, inside `run_alone`."""
+        self._wrap = wrap
+        try:
+            yield
+        finally:
+            self._wrap = None
+
     def close(self) -> None:
         """Stop the threads. May be called twice."""
         with self._at_work:
@@ -162,6 +173,8 @@ class Team:
 
     def _share(self, task: Task) -> None:
         """Run the task on every lane; called on the first."""
+        if self._wrap is not None:
+            task = self._wrap(task)
         for tasks in self._tasks[1:]:
             tasks.put(task)
         try:

@@ -25,7 +25,7 @@ direct sum, for unit-variance data and 64 to 512 channels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -386,6 +386,9 @@ class _Layer(Kernel):
             epilogue = make_end(step, site, ended, channels)
             tiles = UpOutputTiles(weights, rows, self._tiles, attributes.taps, edge)
             self._lanes.append(_Lane(tiles, rows, strip, epilogue, self._out[..., slice(*channels)]))
+
+    def replay_key(self) -> Hashable:
+        return self._lanes[0].epilogue.replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)

@@ -28,6 +28,9 @@ from tests.helpers.stylegan1 import make_stylegan1
 class Copy:
     """An epilogue that keeps what it is given."""
 
+    def replay_key(self) -> str:
+        return "always"
+
     def begin(self, sample: int) -> None:
         """Nothing depends on the sample."""
 
