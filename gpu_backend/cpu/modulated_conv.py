@@ -23,7 +23,6 @@ from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, layer_parts, spans
 from gpu_backend.cpu.weight_stack import WeightStack
 from gpu_backend.cpu.winograd import (
-    MIN_TILES,
     MIN_TILES_OF_LARGE,
     TILE,
     InputTiles,
@@ -56,25 +55,8 @@ def make_convolution_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue
     """Return the kernel that suits the layer's size."""
     if not suits_winograd(step.attributes):
         return DirectConv(step, site, make_end)
-    side, tiles = step.attributes.resolution, -(-step.attributes.resolution // TILE)
-    tiles_of_lane = -(-tiles // site.team.lanes) * tiles
-    if side <= CHANNEL_SPLIT_MAX_SIDE or tiles_of_lane < MIN_TILES:
-        return SharedWinogradConv(step, site, make_end)
-    return WinogradConv(step, site, make_end)
-
-
-def shared_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Rows of tiles and output channels of each lane of a `SharedWinogradConv`.
-
-    The lanes divide the channels, and the rows too where enough tiles for a matrix product remain. With 16 lanes,
-    64 x 64 is divided into four by four.
-    """
-    tiles = -(-side // TILE)
-    groups = max(
-        (count for count in range(1, lanes + 1) if lanes % count == 0 and tiles // count * tiles >= MIN_TILES),
-        default=1,
-    )
-    return [(rows, part) for rows in spans(tiles, groups) for part in spans(channels, lanes // groups)]
+    is_small = step.attributes.resolution <= CHANNEL_SPLIT_MAX_SIDE
+    return (SharedWinogradConv if is_small else WinogradConv)(step, site, make_end)
 
 
 class WinogradConv(Kernel):
@@ -116,10 +98,7 @@ class WinogradConv(Kernel):
 
 
 class SharedWinogradConv(Kernel):
-    """Winograd convolution of a small layer, or for many lanes.
-
-    The lanes divide its rows to transform the input, then its products by `shared_parts`.
-    """
+    """Winograd convolution of a small layer: the lanes divide its rows to transform the input, then its channels."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
@@ -131,18 +110,17 @@ class SharedWinogradConv(Kernel):
             for first, end in spans(self._tile_rows, lanes)
             if first < end
         ]
-        self._outputs: list[tuple[tuple[int, int], OutputTiles, LayerEnd, Tensor]] = []
-        for (first, end), channels in shared_parts(side, attributes.out_channels, lanes):
+        self._outputs: list[tuple[OutputTiles, LayerEnd, Tensor]] = []
+        for channels in spans(attributes.out_channels, lanes):
             if channels[0] < channels[1]:
-                rows = TILE * first, min(TILE * end, side)
-                tiles = OutputTiles(_transformed(step, site, channels), side, rows, end - first)
-                layer_end = make_end(step, site, rows, channels)
-                self._outputs.append(((first, end), tiles, layer_end, self._out[..., slice(*channels)]))
+                tiles = OutputTiles(_transformed(step, site, channels), side, (0, side), self._tile_rows)
+                layer_end = make_end(step, site, (0, side), channels)
+                self._outputs.append((tiles, layer_end, self._out[..., slice(*channels)]))
         self._transformed_shape = InputTiles(inputs, side, self._tile_rows, attributes.pad).shapes()[1]
         self.scratch_floats = allocated_floats(
             self._transformed_shape,
             *(shape for _, tiles in self._inputs for shape in tiles.shapes()),
-            *(shape for _, tiles, _, _ in self._outputs for shape in tiles.shapes()),
+            *(shape for tiles, _, _ in self._outputs for shape in tiles.shapes()),
         )
 
     def attach(self, scratch: Tensor) -> None:
@@ -151,8 +129,8 @@ class SharedWinogradConv(Kernel):
         for first, tiles in self._inputs:
             y, g = (carver.take(*shape) for shape in tiles.shapes())
             tiles.attach(y, g, v[:, :, first : first + g.shape[2]])
-        for (first, end), output, _, _ in self._outputs:
-            output.attach(v[:, :, first:end], *(carver.take(*shape) for shape in output.shapes()))
+        for output, _, _ in self._outputs:
+            output.attach(v, *(carver.take(*shape) for shape in output.shapes()))
 
     def run(self) -> None:
         for sample in range(self._x.shape[0]):
@@ -160,7 +138,7 @@ class SharedWinogradConv(Kernel):
             self._team.run(partial(self._multiply, sample))
 
     def replay_key(self) -> Hashable:
-        return self._outputs[0][2].replay_key()
+        return self._outputs[0][1].replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -172,9 +150,9 @@ class SharedWinogradConv(Kernel):
 
     def _multiply(self, sample: int, lane: int) -> None:
         if lane < len(self._outputs):
-            (first, _), tiles, epilogue, out = self._outputs[lane]
+            tiles, epilogue, out = self._outputs[lane]
             epilogue.begin(sample)
-            tiles.run(first, epilogue, out[sample])
+            tiles.run(0, epilogue, out[sample])
 
 
 @dataclass(eq=False)
