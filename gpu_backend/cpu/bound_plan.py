@@ -81,7 +81,10 @@ class CpuBoundPlan:
 
     @property
     def nbytes(self) -> int:
-        """Memory of arena, working memory, noise, inputs and outputs in bytes; the executor owns packed weights."""
+        """Memory of arena, working memory, noise, inputs and outputs in bytes, without recordings.
+
+        The executor owns packed weights.
+        """
         arrays = (*self._inputs.values(), *self._outputs.values())
         return self._arena.nbytes + self._scratch.nbytes + self._noise.nbytes + sum(array.nbytes for array in arrays)
 

@@ -3,7 +3,8 @@
 Python takes a few microseconds for each call of torch, during which no other lane may call. The calls of most kernels
 are the same at every run, on the same memory. So after some runs they are recorded, one kernel a run, and compiled as
 they are, without optimisations. A function runs without Python's lock. It must write the same bytes as Python did;
-where it does not, or where this torch cannot compile it, Python goes on calling.
+where it does not, or where this torch cannot compile it, Python goes on calling. A recorded call takes 6 KB: those
+of a StyleGAN2 of 256 x 256 on two lanes take 16 MB.
 """
 
 from __future__ import annotations
@@ -63,8 +64,9 @@ class _Calls:
 
     def source(self, name: str) -> str:
         """Return the source of a function with this name, whose argument is the list of `tensors`."""
-        arguments = [f"t{index} = t[{index}]" for index in range(len(self.tensors))]
-        body = "".join(f"    {line}\n" for line in (*arguments, *self._lines, "pass"))
+        names = [f"t{index}" for index in range(len(self.tensors))]
+        arguments = f"{', '.join(names)} = {'t' if len(names) > 1 else 't[0]'}" if names else "pass"
+        body = "".join(f"    {line}\n" for line in (arguments, *self._lines))
         return f"def {name}(t: List[Tensor]) -> None:\n{body}"
 
     def add(self, call: Any, args: Sequence[object], kwargs: dict[str, object], result: object) -> None:
@@ -257,7 +259,7 @@ class Replays:
         return [lambda replay=replay: run(replay) for replay in self._replays]  # type: ignore[misc]
 
 
-_JIT_ERRORS = (RuntimeError, NotImplementedError, AttributeError, TypeError)
+_JIT_ERRORS = (RuntimeError, AttributeError, TypeError)
 """What compiling and running TorchScript raises."""
 
 
