@@ -102,6 +102,28 @@ def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     assert at(ramp) == pytest.approx(session_at(ramp.controller.editing.session, 4.0).truncation.psi)
 
 
+def test_playing_goes_on_from_the_playhead_when_its_range_or_its_rate_changes(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+
+    def change(**fields: Any) -> None:
+        editing.edit(SetTimeline(replace(editing.session.timeline, **fields)))
+        ramp.until(lambda: playback._followed == editing.session.timeline)
+        wind(ramp, 0.5)
+        assert playback.is_playing
+
+    playback.set_playing(True)
+    wind(ramp, 43.0)
+    assert playback.time == 3
+    change(is_looping=False)
+    change(fps=Fraction(60))
+    change(end=Fraction(8), is_looping=True)
+    assert playback.time == Fraction(9, 2)
+    change(loop=(Fraction(6), Fraction(8)))
+    assert playback.time == Fraction(13, 2), "outside of a new range it begins at its start"
+    assert playback._timer.interval() == 16, "a frame is due so often now"
+    playback.set_playing(False)
+
+
 def test_playing_once_ends_at_the_end_and_begins_again_from_the_start(ramp: Harness) -> None:
     playback, editing = ramp.controller.playback, ramp.controller.editing
     editing.edit(SetTimeline(replace(editing.session.timeline, is_looping=False)))
