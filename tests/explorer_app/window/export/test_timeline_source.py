@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from PySide6.QtGui import QColor, QImage
@@ -30,6 +32,21 @@ def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, s
     dialog.timeline.start.setValue(0.5)
     assert dialog.length.text() == "30 frames · 2.5 s at 12 fps"
     assert dialog.export.isEnabled()
+
+
+def test_a_range_that_ends_on_a_frame_has_no_frame_more_than_it_plays(qtbot: QtBot, settings: Settings) -> None:
+    ranged = moving()
+    loop = Fraction(1, 12), Fraction(1, 12) + Fraction(8, 12)  # 0.0833… to 0.75 s
+    uneven = replace(ranged, timeline=replace(ranged.timeline, loop=loop, end=Fraction(38, 12)))
+    piece = opened(qtbot, settings, history(), uneven).wanted.piece
+    assert piece is not None
+    assert (piece.start, piece.end, piece.frame_count) == (*loop, 8)
+    whole = opened(qtbot, settings, history(), replace(uneven, timeline=replace(uneven.timeline, loop=None)))
+    piece = whole.wanted.piece
+    assert piece is not None
+    assert piece.frame_count == 38, "the field shows 3.17 s"
+    whole.timeline.end.setValue(3.0)
+    assert whole.wanted.frame_count == 36
 
 
 def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: QtBot, settings: Settings) -> None:
