@@ -19,6 +19,7 @@ from explorer_app.session.timeline.evaluation import track_session, value_at
 from explorer_app.session.tracks import (
     HOLD,
     MAX_KEYS,
+    MAX_SECONDS,
     MAX_TRACKS,
     NOISE_LOOP,
     SMOOTH,
@@ -153,7 +154,7 @@ def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Eas
     is_beat = former.is_beat if former is not None else timeline.snap == "beat"
     value = as_still(value) if path == STATE else value
     key = Key(timeline.grid.beat(t) if is_beat else t, value, chosen, is_beat)
-    longer = replace(timeline, end=max(timeline.end, t))
+    longer = _until(timeline, t)
     return with_track(longer, _with_keys(timeline, track, (*track.keys, key)))
 
 
@@ -218,7 +219,7 @@ def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, 
     pasted = timeline
     for path, keys in by_track.items():
         track = pasted.track(path) or Track(path)
-        longer = replace(pasted, end=max(pasted.end, *(key.time for key in keys)))
+        longer = _until(pasted, max(key.time for key in keys))
         pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
     return (counted_in(pasted, names, is_beat=True) if timeline.snap == "beat" else pasted), names
 
@@ -329,11 +330,16 @@ def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction
     track = timeline.track(path) or Track(path)
     kept = [key for key in track.keys if not first <= timeline.seconds(key) <= last]
     keys = [Key(t, value, easing) for t, value, easing in taken]
-    longer = replace(timeline, end=max(timeline.end, last))
+    longer = _until(timeline, last)
     return with_track(longer, _with_keys(timeline, track, (*kept, *keys)))
 
 
 # -- inside -------------------------------------------------------------------------------------------------------
+
+
+def _until(timeline: Timeline, t: Fraction) -> Timeline:
+    """Return the timeline at least as long as to a time; keys beyond the longest one do not play."""
+    return replace(timeline, end=max(timeline.end, min(t, Fraction(MAX_SECONDS))))
 
 
 def _with_keys(timeline: Timeline, track: Track, keys: Iterable[Key]) -> Track:
@@ -385,7 +391,7 @@ def _moved(
                 moved.append(_key_on(timeline, _raised(key, row, raised), t))
             track = _with_keys(timeline, track, (*rest, *moved))
         tracks.append(track)
-    return replace(timeline, tracks=tuple(tracks), end=end), frozenset(moved_names)
+    return _until(replace(timeline, tracks=tuple(tracks)), end), frozenset(moved_names)
 
 
 def _key_on(timeline: Timeline, key: Key, t: Fraction) -> Key:
