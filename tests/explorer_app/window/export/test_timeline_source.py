@@ -59,6 +59,31 @@ def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: 
     assert piece.fps == video.fps
 
 
+def test_a_video_of_the_timeline_has_its_rate_and_one_of_a_path_that_of_the_last(
+    qtbot: QtBot, settings: Settings
+) -> None:
+    settings.choose("export.fps", "25")
+    film = Fraction(24000, 1001)
+    dialog = opened(qtbot, settings, history(), replace(moving(), timeline=replace(moving().timeline, fps=film)))
+    dialog.presets.segments["web"].click()
+    assert (dialog.files.fps.text(), dialog.wanted.piece and dialog.wanted.piece.fps) == ("23.976", film)
+    dialog.source.segments["path"].click()
+    assert dialog.files.fps.text() == "25"
+    dialog.source.segments["timeline"].click()
+    dialog.files.fps.setValue(60)
+    dialog.presets.segments["gif"].click()
+    assert dialog.files.fps.text() == "50", "no GIF is quicker"
+    dialog.presets.segments["web"].click()
+    assert dialog.files.fps.text() == "60"
+    assert dialog.wanted.piece is not None
+    assert dialog.wanted.piece.fps == 60
+    dialog.files.fps.lineEdit().setText("29,97")
+    dialog.files.fps.interpretText()
+    assert dialog.wanted.piece.fps == Fraction(30000, 1001)
+    dialog.files.remember()
+    assert settings.choice("export.fps") == "25", "the timeline's own rate is no choice"
+
+
 def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(), moving())
     dialog.timeline.start.setValue(3.5)
