@@ -47,8 +47,8 @@ class ControllersPanel(QWidget):
         `SetPatches`; True for the last one of a gesture.
     gesture_cancelled()
         Never: a number that is being typed is cancelled in its field.
-    learn_requested(str, float, float)
-        A control is to be learned for a parameter, with a range.
+    learn_requested(object)
+        Another control is to be learned for a patch.
     learning_cancelled()
         The wait for a control is to end.
     take_requested()
@@ -63,7 +63,7 @@ class ControllersPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    learn_requested = Signal(str, float, float)
+    learn_requested = Signal(object)
     learning_cancelled = Signal()
     take_requested = Signal()
     refused = Signal(str)
@@ -264,5 +264,4 @@ class ControllersPanel(QWidget):
 
     def _learn(self) -> None:
         if self.selected is not None:
-            patch = self._session.patches[self.selected]
-            self.learn_requested.emit(patch.parameter, patch.low, patch.high)
+            self.learn_requested.emit(self._session.patches[self.selected])

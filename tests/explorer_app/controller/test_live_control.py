@@ -153,6 +153,19 @@ def test_learning_again_keeps_the_range_and_takes_the_other_control(stage: Stage
     assert stage.live.patches == (replace(PATCH, low=0.25, curve=1.0, source=CC22),)
 
 
+def test_learning_again_replaces_the_control_of_the_patch_that_is_meant(stage: Stage) -> None:
+    second = Patch("osc/fader/0", PSI, -0.5, 0.5, mode="add")
+    mapped(stage, PATCH, second)
+    stage.live.learn_again(second)
+    stage.turn(0, number=22)
+    stage.turn(50, number=22)
+    assert stage.live.patches == (PATCH, replace(second, source=CC22))
+    stage.live.learn_again(second)  # which is no longer there: the first one of the parameter
+    stage.turn(0, number=23)
+    stage.turn(50, number=23)
+    assert [patch.source for patch in stage.live.patches] == [f"midi/{NAME}/cc/1/23", CC22]
+
+
 def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Stage) -> None:
     stage.live.learn(PSI, 0.0, 1.0)
     stage.live.stop_learning()
