@@ -167,7 +167,7 @@ class Playback(QObject):
         if on == self._is_recording:
             return
         if not on:
-            self.take_ending.emit()
+            self._end_take()
         self._is_recording = on
         self._samples.clear()
         if on and not self.is_playing:
@@ -338,9 +338,14 @@ class Playback(QObject):
         behind = Fraction(round((elapsed_s % float(1 / self._followed.fps)) * 1000), 1000)
         return place.t + behind
 
+    def _end_take(self) -> None:
+        """Make keys of what is being moved: a hand may let go only later."""
+        self.take_ending.emit()
+        self._editing.end_recorded()
+
     def _stop(self) -> None:
         if self._is_recording:
-            self.take_ending.emit()
+            self._end_take()
         self._timer.stop()
         self._begun = None
         if self.player is not None:

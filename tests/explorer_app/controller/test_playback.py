@@ -277,6 +277,31 @@ def test_a_gesture_while_playing_backwards_is_recorded_in_the_order_of_time(ramp
     assert [key.time for key in track.keys] == sorted(key.time for key in track.keys)
 
 
+@pytest.mark.parametrize("ends", ["at the end", "by a pause", "by the button"])
+def test_a_gesture_that_goes_on_when_recording_ends_is_recorded_until_then(ramp: Harness, ends: str) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_looping=False)))
+    playback.seek(Fraction(8))
+    playback.set_recording(True)
+    for step in range(10):
+        editing.edit(SetParameter("noise.gain", 0.1 * step), False, "Latent")
+        wind(ramp, 0.1)
+    if ends == "at the end":
+        wind(ramp, 60.0)
+    elif ends == "by a pause":
+        playback.set_playing(False)
+    else:
+        playback.set_recording(False)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys][-1] == pytest.approx(0.9)
+    assert ramp.labels[-1] == "Record noise"
+    editing.edit(SetParameter("noise.gain", 2.0), False, "Latent")
+    editing.edit(SetParameter("noise.gain", 2.0), True, "Latent")
+    assert editing.session.timeline.track("noise.gain") == track, "what comes after it is no recording"
+    playback.close()
+
+
 def test_only_armed_parameters_are_recorded(ramp: Harness) -> None:
     playback, editing = ramp.controller.playback, ramp.controller.editing
     playback.set_armed(PSI, True)
