@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
-from explorer_app.session.timeline.edits import SetTimeline, with_state
+from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import STATE, WALK, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
@@ -182,6 +182,42 @@ def test_a_stretch_that_would_turn_the_keys_round_ends_at_its_last_one(edits: Ed
     drag(view, end, shift(view, end, -2), shift(view, end, -6))
     assert times(edits) == [0, 4, 6]
     assert [edit.label for edit in edits.steps] == ["Stretch keys"]
+
+
+def test_a_click_on_the_end_of_the_selection_moves_no_key(edits: Edits, view: TimelineView) -> None:
+    view.select(frozenset({(PSI, Fraction(4)), (PSI, Fraction(8))}))
+    end = QPoint(round(view.axis.x(8.0)) + 5, view.scene.ruler_px - 3)
+    drag(view, end, QPoint(end.x() - 1, end.y()))
+    assert edits.all == []
+    drag(view, end, shift(view, end, -1), shift(view, end, -2))
+    assert times(edits) == [0, 4, 6], "the end moves as far as the pointer"
+
+
+def test_the_playhead_is_grabbed_where_all_selected_keys_have_one_time(edits: Edits, view: TimelineView) -> None:
+    sought: list[Fraction] = []
+    edits.panel.sought.connect(lambda t, final: sought.append(t))
+    edits.show(Session(timeline=with_key(edits.session.timeline, GAIN, Fraction(4), 0.5)))
+    view.select(frozenset({(PSI, Fraction(4)), (GAIN, Fraction(4))}))
+    place = QPoint(round(view.axis.x(4.0)), view.scene.ruler_px - 3)
+    drag(view, place, shift(view, place, 2))
+    assert sought[-1] == 6
+    assert edits.all == []
+
+
+def test_keys_that_are_held_are_neither_deleted_nor_nudged(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 1), release=False)
+    for key in (Qt.Key.Key_Delete, Qt.Key.Key_Left, Qt.Key.Key_Up):
+        QTest.keyClick(view, key)
+    mouse(view.viewport(), RELEASE, shift(view, start, 2))
+    assert times(edits) == [0, 6, 8]
+    assert [edit.label for edit in edits.steps] == ["Move keys"]
+
+
+def test_only_a_double_click_of_the_left_button_makes_a_key(edits: Edits, view: TimelineView) -> None:
+    place = shift(view, at(view, PSI, 4), 2)
+    mouse(view.viewport(), QEvent.Type.MouseButtonDblClick, place, Qt.MouseButton.MiddleButton)
+    assert edits.steps == []
 
 
 def test_the_ruler_moves_the_playhead_by_frames(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
