@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.inputs.sampler import Level
+from explorer_app.inputs.sources import is_live
 from explorer_app.session.parameters import parameters_of
 from explorer_app.session.patch_table import ADJUST, SetPatches, with_changed, with_patch, without_patch
 from explorer_app.session.patches import Patch
@@ -166,7 +167,7 @@ class ControllersPanel(QWidget):
         if is_new:
             self.show_levels()
         self.empty.setVisible(not patches)
-        self.take.setEnabled(bool(patches))
+        self.take.setEnabled(any(is_live(patch.source) for patch in patches))
         self.save.setEnabled(any(not patch.is_of_sound for patch in patches))
         if self._selected is not None and self._selected >= len(patches):
             self._selected = len(patches) - 1 if patches else None

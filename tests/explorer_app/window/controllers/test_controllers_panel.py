@@ -57,6 +57,12 @@ def test_without_patches_it_says_what_to_do(panel: ControllersPanel) -> None:
     assert not panel.editor.isVisible()
 
 
+def test_values_of_controllers_are_applied_where_there_are_controllers(panel: ControllersPanel) -> None:
+    assert panel.take.isEnabled()
+    panel.show_session(Session(patches=(SOUND,)))
+    assert not panel.take.isEnabled(), "sounds have no values to apply"
+
+
 def test_a_selected_patch_does_not_widen_a_narrow_dock(each_font: str, panel: ControllersPanel) -> None:
     click(panel.rows[0])
     assert panel.editor.isVisible()
