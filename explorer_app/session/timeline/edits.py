@@ -295,7 +295,9 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
             rounds = max(1, round((last - first) / track.period))
             timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
         elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
-            timeline = with_key(timeline, track.path, last, _value_of(timeline, track, session, first))
+            value = _value_of(timeline, track, session, first)
+            if not _is_near(value, _value_of(timeline, track, session, last)):  # a key would stretch what repeats
+                timeline = with_key(timeline, track.path, last, value)
     return timeline
 
 
@@ -305,6 +307,13 @@ def _is_full_turn(timeline: Timeline, track: Track) -> bool:
         return False
     start, end = (value_at(timeline, track.path, float(t)) for t in timeline.playing_range)
     return abs(math.remainder(end - start, 360.0)) < 1e-6
+
+
+def _is_near(first: Any, second: Any) -> bool:
+    """Return whether two values are the same, of numbers but for rounding."""
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, abs_tol=1e-9)
+    return bool(first == second)
 
 
 def _value_of(timeline: Timeline, track: Track, session: Session, t: Fraction) -> Any:
