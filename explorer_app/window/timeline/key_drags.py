@@ -46,6 +46,11 @@ class EditableView(Protocol):
         """What is painted now."""
         ...
 
+    @property
+    def tracks_area(self) -> QRectF:
+        """Where keys are seen, in px."""
+        ...
+
     def select(self, names: frozenset[KeyName]) -> None:
         """Select keys."""
         ...
@@ -303,8 +308,8 @@ class BoxDrag:
         view.select(self._before)
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
-        """Draw the box to the pointer."""
-        self.box = QRectF(self._start, place).normalized()
+        """Draw the box to the pointer, over what is seen: keys that are scrolled away are not selected."""
+        self.box = QRectF(self._start, place).normalized().intersected(self._view.tracks_area)
         self._view.select(self._before | self._view.scene.names_in(self.box))
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:

@@ -178,6 +178,12 @@ class TimelineView(QAbstractScrollArea):
             self._is_recording,
         )
 
+    @property
+    def tracks_area(self) -> QRectF:
+        """Where keys are seen, in px of the viewport."""
+        top = self.scene.ruler_px
+        return QRectF(self.axis.left, top, self.axis.width, self.viewport().height() - top)
+
     def select(self, names: frozenset[KeyName]) -> None:
         """Select keys."""
         if names != self.selection:
