@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,9 @@ from pythonosc.udp_client import SimpleUDPClient
 
 from explorer_app.controller.live_inputs import parsed_address
 from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.feedback import Feedback
 from explorer_app.inputs.gamepad_input import PadState
+from explorer_app.inputs.midi_input import PortEvent
 from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
@@ -402,6 +405,32 @@ def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: py
     stage.editing._request_live()
     stage.tick()
     assert shown[-1] == {CC21: 1.0}
+
+
+def test_a_controller_that_is_back_gets_the_values_that_it_had(stage: Stage) -> None:
+    class Sent:
+        """Implements `Sends`."""
+
+        def __init__(self) -> None:
+            self.values: list[dict[str, float]] = []
+
+        def send(self, values: Mapping[str, float]) -> None:
+            self.values.append(dict(values))
+
+        def renew(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    sent = Sent()
+    stage.live.inputs._feedback = Feedback([sent], pace_s=0.0)
+    mapped(stage)
+    stage.harness.until(lambda: len(sent.values) == 1)
+    stage.live.inputs._take_port(PortEvent(NAME, is_there=True))
+    stage.tick()
+    stage.harness.until(lambda: len(sent.values) == 2)
+    assert sent.values == [{CC21: pytest.approx(0.7)}] * 2
 
 
 def test_changes_of_a_patch_in_a_row_are_one_step(stage: Stage) -> None:
