@@ -158,6 +158,11 @@ class TimelineView(QAbstractScrollArea):
         self.unit = unit
         self._redraw()
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the whole timeline is shown, also when its length or the panel changes."""
+        return self._is_fitted
+
     def fit(self) -> None:
         """Show the whole timeline."""
         self._is_fitted = True
