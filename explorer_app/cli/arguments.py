@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 from explorer_app import logs
 from explorer_app.exporting.formats.picture_format import BACKGROUNDS, MAX_SIDE_PX, is_background
+from explorer_app.exporting.video.video_format import exact_rate
 from explorer_app.rendering.device_choice import PRECISIONS
 from explorer_app.session.session import MAX_SCALE, MIN_SCALE
 from gpu_backend import SEED_COUNT, LoomError, whole_number
@@ -142,9 +143,7 @@ def frame_rate(text: str) -> Fraction:
     match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,6}))?", text, re.ASCII)
     if match is None or (match[2] is not None and int(match[2]) == 0):
         raise argparse.ArgumentTypeError(f"expected frames per second like 30 or 30000/1001, not {text[:40]!r}")
-    rate = Fraction(text)
-    broadcast = Fraction(round(rate * 1001 / 1000) * 1000, 1001)
-    return broadcast if match[3] is not None and abs(rate - broadcast) < Fraction(1, 1000) else rate
+    return exact_rate(Fraction(text)) if match[3] is not None else Fraction(text)
 
 
 def seconds(text: str) -> Fraction:

@@ -11,7 +11,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError, count, gpu_list, priority
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import folder_text
-from explorer_app.cli.sequence import written_text
+from explorer_app.cli.sequence import frames_text, taken_text, written_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress, farm_address
@@ -121,9 +121,7 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
                 "run the same command to continue."
             )
         if isinstance(error, TakenError):
-            raise UsageError(
-                f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
-            ) from error
+            raise UsageError(taken_text(settings, error)) from error
         raise
     if job.done < job.total:
         raise FarmError(
@@ -139,7 +137,7 @@ def _conclude(job: FarmJob, console: Console) -> None:
         console.warn(sentence)
     for worker in job.workers:
         if worker.frames:
-            console.conclude(f"{worker.name}: {worker.frames} frames; {worker.device}.")
+            console.conclude(f"{worker.name}: {frames_text(worker.frames)}; {worker.device}.")
     check = job.spot_check
     if check is not None and check.is_fine:
         console.conclude(check.sentence)

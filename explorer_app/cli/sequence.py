@@ -62,18 +62,26 @@ def render_sequence(
                 + (f" It renders {lost} more again, since a video is stored in segments." if lost else "")
             )
         if isinstance(error, TakenError):
-            raise UsageError(
-                f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
-            ) from error
+            raise UsageError(taken_text(settings, error)) from error
         raise
     console.conclude(written_text(settings, job.total))
 
 
+def taken_text(settings: SequenceSettings, error: TakenError) -> str:
+    """Return what is in the place of a sequence or video, and what to do about it, in a sentence."""
+    other = "--name or --outdir" if settings.video is None else "file for --video"
+    return f"{error.what}; choose another {other}, or replace it with --overwrite."
+
+
 def written_text(settings: SequenceSettings, total: int) -> str:
     """Return where the frames of a sequence or video are, in a sentence."""
-    frames, verb = ("frame", "is") if total == 1 else ("frames", "are")
     if settings.single_path is not None:
-        what = f"{settings.single_path} has {total} {frames}"
+        what = f"{settings.single_path} has {frames_text(total)}"
     else:
-        what = f"{total} {frames} {verb} in {folder_text(settings.folder)}"
+        what = f"{frames_text(total)} {'is' if total == 1 else 'are'} in {folder_text(settings.folder)}"
     return f"{what}, described by {settings.name}.manifest.json."
+
+
+def frames_text(count: int) -> str:
+    """Return a number of frames: "1 frame"."""
+    return f"{count} frame{'' if count == 1 else 's'}"

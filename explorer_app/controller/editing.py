@@ -287,6 +287,12 @@ class Editing(QObject):
         self._editor.cancel_gesture_of(source, edit.target)
         return take
 
+    def end_recorded(self) -> None:
+        """Turn the gestures that are being recorded into keys, since recording ends before them."""
+        for source, edit in self._editor.gestures:
+            if self.recorder is not None and self.recorder.takes(edit):
+                self.edit(edit, True, source)
+
     @Slot()
     def cancel_gesture(self, source: str | None = None) -> None:
         """Revert the newest gesture of a source, None for any; without one nothing happens."""

@@ -67,6 +67,11 @@ class Editor:
             self._kept = entries, tuple(made)
         return self._kept[1]
 
+    @property
+    def gestures(self) -> tuple[tuple[str, Edit], ...]:
+        """Source and newest edit of each active gesture."""
+        return tuple((source, gesture.edit) for (source, _), gesture in self._gestures.items())
+
     def is_gesturing(self, *, besides: str | None = None) -> bool:
         """Return whether a gesture is active, not counting those of the source `besides`."""
         return any(source != besides for source, _ in self._gestures)

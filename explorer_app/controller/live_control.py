@@ -42,12 +42,16 @@ _NOT_LEARNED = ("input/",)
 
 @dataclass(frozen=True, slots=True)
 class Learning:
-    """A parameter that waits for a control, and the range that the control gets."""
+    """A parameter that waits for a control, and the range that the control gets.
+
+    `patch` is the one whose source the control replaces; None for that of the parameter, or a new one.
+    """
 
     path: str
     label: str
     low: float
     high: float
+    patch: Patch | None = None
 
 
 class LiveControl(QObject):
@@ -138,7 +142,12 @@ class LiveControl(QObject):
 
     # -- learning ---------------------------------------------------------------------------------------------------
 
-    def learn(self, path: str, low: float, high: float) -> None:
+    @Slot(object)
+    def learn_again(self, patch: Patch) -> None:
+        """Wait for a control to move that replaces the one of a patch."""
+        self.learn(patch.parameter, patch.low, patch.high, patch)
+
+    def learn(self, path: str, low: float, high: float, patch: Patch | None = None) -> None:
         """Wait for a control to move, and map it to a parameter; `low` and `high` are the values at its ends."""
         number = number_path(path)
         if not number:
@@ -147,7 +156,7 @@ class LiveControl(QObject):
         path = number
         if not self.inputs.open_available():
             return  # the messages say why
-        self._learning = Learning(path, name_in_text(path, self._editing.session), low, high)
+        self._learning = Learning(path, name_in_text(path, self._editing.session), low, high, patch)
         self._rest_values = self.inputs.board.newest()
         learning = self._learning
         self._messages.post(
@@ -264,6 +273,8 @@ class LiveControl(QObject):
         index = next(
             (i for i, patch in enumerate(patches) if patch.parameter == learning.path and is_live(patch.source)), None
         )
+        if learning.patch is not None and learning.patch in patches:  # else it was changed or removed meanwhile
+            index = patches.index(learning.patch)
         try:
             if index is None:
                 made = with_patch(patches, Patch(source, learning.path, learning.low, learning.high))

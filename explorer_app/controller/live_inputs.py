@@ -282,6 +282,8 @@ class LiveInputs(QObject):
             self._messages.info(f"{event.name} is back.")
         if event.is_there:
             self._known_ports.add(event.name)
+            if self._feedback is not None:
+                self._feedback.renew()
         self.changed.emit()
 
 

@@ -22,7 +22,7 @@ from explorer_app.session.timeline.edits import (
 )
 from explorer_app.session.timeline.playing import played
 from explorer_app.session.timeline.simplify import recorded_keys
-from explorer_app.session.tracks import MAX_SECONDS, Timeline
+from explorer_app.session.tracks import MAX_SECONDS, NO_TIMELINE, Timeline
 from gpu_backend import LoomError
 
 _LEAST_TICK_MS = 4
@@ -78,6 +78,8 @@ class Playback(QObject):
         self._time = Fraction(0)
         self._begun: tuple[Fraction, float] | None = None
         """Where and when playing began; None at rest."""
+        self._followed = NO_TIMELINE
+        """The timeline whose rate and range playing follows since it began."""
         self._timer = QTimer(self)
         self._timer.setTimerType(Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._tick)
@@ -89,6 +91,7 @@ class Playback(QObject):
         """Plays the timeline's sounds along; None without any."""
         editing.recorder = self
         editing.time_restored.connect(self._stay_at)
+        editing.session_changed.connect(self._follow_edits)
 
     # -- state ------------------------------------------------------------------------------------------------------
 
@@ -149,7 +152,7 @@ class Playback(QObject):
         if not timeline.is_looping and played(timeline, start, 0.0).is_over:
             start = timeline.playing_range[0]
         self._begin(start)
-        self._timer.start(max(_LEAST_TICK_MS, int(1000 / timeline.fps)))
+        self._timer.start()
         self.playing_changed.emit()
         self._tick()
 
@@ -164,7 +167,7 @@ class Playback(QObject):
         if on == self._is_recording:
             return
         if not on:
-            self.take_ending.emit()
+            self._end_take()
         self._is_recording = on
         self._samples.clear()
         if on and not self.is_playing:
@@ -308,9 +311,17 @@ class Playback(QObject):
 
     def _begin(self, start: Fraction) -> None:
         """Play from a time on, with sound."""
+        self._followed = self.timeline
+        self._timer.setInterval(max(_LEAST_TICK_MS, int(1000 / self._followed.fps)))
         self._begun = start, self._clock()
         if self.player is not None:
-            self.player.start(self.timeline, start)
+            self.player.start(self._followed, start)
+
+    @Slot()
+    def _follow_edits(self) -> None:
+        """Go on from the playhead when an edit changes the rate or the range, for what was played counts in the old."""
+        if self._begun is not None and _course(self.timeline) != _course(self._followed):
+            self._begin(self._time)
 
     def _elapsed_s(self) -> float:
         """Return how long it has played: what was heard, so that the picture follows the sound, else by the clock."""
@@ -323,13 +334,18 @@ class Playback(QObject):
         if self._begun is None:
             return self._time
         elapsed_s = self._elapsed_s()
-        place = played(self.timeline, self._begun[0], elapsed_s)
-        behind = Fraction(round((elapsed_s % float(1 / self.timeline.fps)) * 1000), 1000)
+        place = played(self._followed, self._begun[0], elapsed_s)
+        behind = Fraction(round((elapsed_s % float(1 / self._followed.fps)) * 1000), 1000)
         return place.t + behind
+
+    def _end_take(self) -> None:
+        """Make keys of what is being moved: a hand may let go only later."""
+        self.take_ending.emit()
+        self._editing.end_recorded()
 
     def _stop(self) -> None:
         if self._is_recording:
-            self.take_ending.emit()
+            self._end_take()
         self._timer.stop()
         self._begun = None
         if self.player is not None:
@@ -343,13 +359,18 @@ class Playback(QObject):
     def _tick(self) -> None:
         if self._begun is None:
             return
-        place = played(self.timeline, self._begun[0], self._elapsed_s())
+        place = played(self._followed, self._begun[0], self._elapsed_s())
         if place.t != self._time:
             self._time = place.t
             self._editing.advance(self._time, live=True)
             self.moved.emit()
         if place.is_over:
             self._stop()
+
+
+def _course(timeline: Timeline) -> tuple[object, ...]:
+    """Return what decides which frame is due when."""
+    return timeline.playing_range, timeline.fps, timeline.is_looping, timeline.is_ping_pong
 
 
 def _paths(edit: Edit) -> tuple[str, ...]:

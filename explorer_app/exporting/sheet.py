@@ -10,8 +10,9 @@ A sheet's text is JSON::
 
 from __future__ import annotations
 
+import contextlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -35,6 +36,7 @@ from gpu_backend import (
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
+    from PIL import Image
 else:
     np = LazyModule("numpy")
 
@@ -292,14 +294,44 @@ def write_contact_sheet(
     """
     from PIL import Image  # when the first sheet is made
 
-    painter = SheetPainter(SheetLayout(columns), len(pictures), (side_px, side_px), _form_of(path, dpi))
+    sizes = [fitted_size(size_of_picture(picture), side_px) for picture in pictures]
+    width, height = (max(side) for side in zip(*sizes, strict=True))
+    painter = SheetPainter(SheetLayout(columns), len(pictures), (width, height), _form_of(path, dpi))
     cells: list[PictureDocument | None] = []
-    for place, picture in enumerate(pictures):
-        with Image.open(picture) as image:
-            small = image.convert("RGB").resize((side_px, side_px), Image.Resampling.LANCZOS)
-        painter.put(place, np.asarray(small)[..., ::-1])
+    for place, (picture, size) in enumerate(zip(pictures, sizes, strict=True)):
+        with _opened(picture) as image:
+            small = np.asarray(image.convert("RGB").resize(size, Image.Resampling.LANCZOS))[..., ::-1]
+        top, left = (height - size[1]) // 2, (width - size[0]) // 2
+        cell = np.zeros((height, width, 3), np.uint8)
+        cell[top : top + size[1], left : left + size[0]] = small
+        painter.put(place, cell)
         cells.append(_recipe_of(picture))
     write_output(path, painter.encode(cells))
+
+
+def fitted_size(size: Size, side_px: int) -> Size:
+    """Return the size of a picture that is scaled until its longer side is `side_px`."""
+    longer = max(size)
+    return max(1, round(size[0] * side_px / longer)), max(1, round(size[1] * side_px / longer))
+
+
+def size_of_picture(path: Path) -> Size:
+    """Return width and height of a picture file in pixels."""
+    with _opened(path) as image:
+        return image.size
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[Image.Image]:
+    """Open a picture file that was written here, also where Pillow warns of its size. For one thread at a time."""
+    from PIL import Image
+
+    usual, Image.MAX_IMAGE_PIXELS = Image.MAX_IMAGE_PIXELS, None
+    try:
+        with Image.open(path) as image:
+            yield image
+    finally:
+        Image.MAX_IMAGE_PIXELS = usual
 
 
 def write_grid_sheet(

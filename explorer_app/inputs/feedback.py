@@ -27,6 +27,10 @@ class Sends(Protocol):
         """Send values, source -> 0..1. Raises OSError or RuntimeError if the system refuses."""
         ...
 
+    def renew(self) -> None:
+        """Look for ports again before the next value: one was plugged in. Called on any thread."""
+        ...
+
     def close(self) -> None:
         """Close the output. May be called twice."""
         ...
@@ -65,6 +69,13 @@ class Feedback:
             self._newest.update(changed)
         if changed:
             self._wake.set()
+
+    def renew(self) -> None:
+        """Send every value again with the next `show`: a controller that was plugged in knows none of them."""
+        for output in self._outputs:
+            output.renew()
+        with self._lock:
+            self._sent = {}
 
     def close(self) -> None:
         """Send no more. May be called twice."""
@@ -131,6 +142,9 @@ class OscOutput:
             with contextlib.suppress(BlockingIOError):
                 self._socket.sendto(builder.build().dgram, self._address)
 
+    def renew(self) -> None:
+        """Do nothing: a socket has no ports that come and go."""
+
     def close(self) -> None:
         """Close the socket."""
         self._socket.close()
@@ -168,11 +182,21 @@ class MidiOutput:
         self._open: dict[str, tuple[Callable[[Sequence[int]], object], Callable[[], object]]] = {}
 
     def send(self, values: Mapping[str, float]) -> None:
-        """Send the values of MIDI sources."""
+        """Send the values of MIDI sources; a port that fails delays no other."""
+        failure: OSError | RuntimeError | None = None
         for source, value in values.items():
             parts = midi_parts(source)
             if parts is not None:
-                self._send(parts[0], _message(*parts[1:], value))
+                try:
+                    self._send(parts[0], _message(*parts[1:], value))
+                except (OSError, RuntimeError) as error:
+                    failure = error
+        if failure is not None:
+            raise failure
+
+    def renew(self) -> None:
+        """List the ports again before the next value."""
+        self._looked_s = -math.inf
 
     def close(self) -> None:
         """Close every port."""

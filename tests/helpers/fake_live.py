@@ -69,6 +69,9 @@ class FakeLive(QObject):
         self.learning = Learning(path, path, low, high)
         self.learning_changed.emit()
 
+    def learn_again(self, patch: Patch) -> None:
+        self.learn(patch.parameter, patch.low, patch.high)
+
     def stop_learning(self) -> None:
         self._calls.append(("stop learning",))
         self.learning = None

@@ -77,6 +77,8 @@ class AnimationCodec:
                     xmp=comment.encode("ascii"),
                 )
         with Image.open(target) as written:
+            if self._form.codec == "webp" and not getattr(written, "is_animated", False):
+                return  # of equal frames a WebP is a still picture, which has no time
             shown_ms = sum(_shown_ms(frame) for frame in ImageSequence.Iterator(written))
         if abs(shown_ms - sum(durations)) > total:
             raise ExportError(

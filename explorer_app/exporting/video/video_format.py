@@ -40,6 +40,12 @@ INSTALL_COMMAND = "pip install av"
 MIN_FPS, MAX_FPS = Fraction(1), Fraction(240)
 
 
+def exact_rate(fps: Fraction) -> Fraction:
+    """Return frames per second as written with few digits exactly: 23.976 and 29.97 are 24000/1001 and 30000/1001."""
+    broadcast = Fraction(round(fps * 1001 / 1000) * 1000, 1001)
+    return broadcast if fps.denominator != 1 and abs(fps - broadcast) < Fraction(1, 1000) else fps
+
+
 @dataclass(frozen=True, slots=True)
 class CodecFacts:
     """What is fixed for a codec.

@@ -19,6 +19,7 @@ from explorer_app.session.timeline.evaluation import track_session, value_at
 from explorer_app.session.tracks import (
     HOLD,
     MAX_KEYS,
+    MAX_SECONDS,
     MAX_TRACKS,
     NOISE_LOOP,
     SMOOTH,
@@ -153,7 +154,7 @@ def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Eas
     is_beat = former.is_beat if former is not None else timeline.snap == "beat"
     value = as_still(value) if path == STATE else value
     key = Key(timeline.grid.beat(t) if is_beat else t, value, chosen, is_beat)
-    longer = replace(timeline, end=max(timeline.end, t))
+    longer = _until(timeline, t)
     return with_track(longer, _with_keys(timeline, track, (*track.keys, key)))
 
 
@@ -218,7 +219,7 @@ def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, 
     pasted = timeline
     for path, keys in by_track.items():
         track = pasted.track(path) or Track(path)
-        longer = replace(pasted, end=max(pasted.end, *(key.time for key in keys)))
+        longer = _until(pasted, max(key.time for key in keys))
         pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
     return (counted_in(pasted, names, is_beat=True) if timeline.snap == "beat" else pasted), names
 
@@ -294,7 +295,9 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
             rounds = max(1, round((last - first) / track.period))
             timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
         elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
-            timeline = with_key(timeline, track.path, last, _value_of(timeline, track, session, first))
+            value = _value_of(timeline, track, session, first)
+            if not _is_near(value, _value_of(timeline, track, session, last)):  # a key would stretch what repeats
+                timeline = with_key(timeline, track.path, last, value)
     return timeline
 
 
@@ -304,6 +307,13 @@ def _is_full_turn(timeline: Timeline, track: Track) -> bool:
         return False
     start, end = (value_at(timeline, track.path, float(t)) for t in timeline.playing_range)
     return abs(math.remainder(end - start, 360.0)) < 1e-6
+
+
+def _is_near(first: Any, second: Any) -> bool:
+    """Return whether two values are the same, of numbers but for rounding."""
+    if isinstance(first, float) and isinstance(second, float):
+        return math.isclose(first, second, abs_tol=1e-9)
+    return bool(first == second)
 
 
 def _value_of(timeline: Timeline, track: Track, session: Session, t: Fraction) -> Any:
@@ -329,11 +339,16 @@ def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction
     track = timeline.track(path) or Track(path)
     kept = [key for key in track.keys if not first <= timeline.seconds(key) <= last]
     keys = [Key(t, value, easing) for t, value, easing in taken]
-    longer = replace(timeline, end=max(timeline.end, last))
+    longer = _until(timeline, last)
     return with_track(longer, _with_keys(timeline, track, (*kept, *keys)))
 
 
 # -- inside -------------------------------------------------------------------------------------------------------
+
+
+def _until(timeline: Timeline, t: Fraction) -> Timeline:
+    """Return the timeline at least as long as to a time; keys beyond the longest one do not play."""
+    return replace(timeline, end=max(timeline.end, min(t, Fraction(MAX_SECONDS))))
 
 
 def _with_keys(timeline: Timeline, track: Track, keys: Iterable[Key]) -> Track:
@@ -385,7 +400,7 @@ def _moved(
                 moved.append(_key_on(timeline, _raised(key, row, raised), t))
             track = _with_keys(timeline, track, (*rest, *moved))
         tracks.append(track)
-    return replace(timeline, tracks=tuple(tracks), end=end), frozenset(moved_names)
+    return _until(replace(timeline, tracks=tuple(tracks)), end), frozenset(moved_names)
 
 
 def _key_on(timeline: Timeline, key: Key, t: Fraction) -> Key:

@@ -51,5 +51,5 @@ def time_text(t: Fraction, fps: Fraction) -> str:
     """Return a time as minutes, seconds and frames: "0:10:14"."""
     rate = max(1, round(fps))
     frames = math.floor(t * fps + Fraction(1, 2))
-    seconds, frame = divmod(frames, rate) if fps == rate else (math.floor(t), round((t - math.floor(t)) * fps))
+    seconds, frame = divmod(frames, rate) if fps == rate else (math.floor(t), math.floor((t - math.floor(t)) * fps))
     return f"{seconds // 60}:{seconds % 60:02d}:{frame:02d}"

@@ -9,6 +9,7 @@ from PySide6.QtCore import Qt, Signal
 from PySide6.QtWidgets import QHBoxLayout, QMenu, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.inputs.sampler import Level
+from explorer_app.inputs.sources import is_live
 from explorer_app.session.parameters import parameters_of
 from explorer_app.session.patch_table import ADJUST, SetPatches, with_changed, with_patch, without_patch
 from explorer_app.session.patches import Patch
@@ -47,8 +48,8 @@ class ControllersPanel(QWidget):
         `SetPatches`; True for the last one of a gesture.
     gesture_cancelled()
         Never: a number that is being typed is cancelled in its field.
-    learn_requested(str, float, float)
-        A control is to be learned for a parameter, with a range.
+    learn_requested(object)
+        Another control is to be learned for a patch.
     learning_cancelled()
         The wait for a control is to end.
     take_requested()
@@ -63,7 +64,7 @@ class ControllersPanel(QWidget):
 
     edited = Signal(object, bool)
     gesture_cancelled = Signal()
-    learn_requested = Signal(str, float, float)
+    learn_requested = Signal(object)
     learning_cancelled = Signal()
     take_requested = Signal()
     refused = Signal(str)
@@ -166,7 +167,7 @@ class ControllersPanel(QWidget):
         if is_new:
             self.show_levels()
         self.empty.setVisible(not patches)
-        self.take.setEnabled(bool(patches))
+        self.take.setEnabled(any(is_live(patch.source) for patch in patches))
         self.save.setEnabled(any(not patch.is_of_sound for patch in patches))
         if self._selected is not None and self._selected >= len(patches):
             self._selected = len(patches) - 1 if patches else None
@@ -264,5 +265,4 @@ class ControllersPanel(QWidget):
 
     def _learn(self) -> None:
         if self.selected is not None:
-            patch = self._session.patches[self.selected]
-            self.learn_requested.emit(patch.parameter, patch.low, patch.high)
+            self.learn_requested.emit(self._session.patches[self.selected])

@@ -387,6 +387,7 @@ class ExportDialog(QDialog):
     def _choose_preset(self, preset: str) -> None:
         self._preset = cast("PresetName", preset)
         self.presets.show_choice(preset)
+        self.files.follow_timeline(self._session.timeline.fps if self._is_timeline else None)
         self.files.show_preset(self._preset)
         self.place.show_still(self._is_still)
         self.path_side.setVisible(not self._is_still)

@@ -15,6 +15,8 @@ from explorer_app.exporting.sheet import MAX_COLUMNS, Paper, SheetLayout
 from explorer_app.exporting.video.hardware import require_encoder
 from explorer_app.exporting.video.video_format import (
     HARDWARE_LABELS,
+    MAX_FPS,
+    MIN_FPS,
     CodecName,
     HardwareName,
     VideoFormat,
@@ -31,6 +33,7 @@ from explorer_app.window.export.presets import (
     format_label,
     parse_size,
 )
+from explorer_app.window.export.rate_box import RateBox, rate_of
 
 _BACKGROUNDS = (("Transparent", ""), ("White", "white"), ("Black", "black"), ("Checkerboard", "checkerboard"))
 
@@ -102,15 +105,19 @@ class FileChoices(QObject):
         for label, value in _BACKGROUNDS:
             self.background.addItem(label, value)
         self.background.setCurrentIndex(max(0, self.background.findData(settings.choice("export.background"))))
-        self.fps = SpinBox(1, 240, parent)
+        self.fps = RateBox(parent)
         self.fps.setAccessibleName("Frames per second")
         self.fps.setToolTip("How fast the video plays: 24 is film, 30 is usual on the web.")
-        self.fps.setValue(_number(settings.choice("export.fps"), 30))
+        self._timeline_rate: Fraction | None = None
+        """Rate of the timeline that is exported; None for a path."""
+        self._rate = rate_of(settings.choice("export.fps"))
+        """The rate that is wanted; a format that cannot have it takes its own highest."""
+        self._show_rate()
         self.format.currentIndexChanged.connect(self._format_changed)
         self.quality.valueChanged.connect(self.changed)
         self.smaller.toggled.connect(self.changed)
         self.size.editTextChanged.connect(self.changed)
-        self.fps.valueChanged.connect(self.changed)
+        self.fps.valueChanged.connect(self._rate_changed)
         self.encoder.currentIndexChanged.connect(self.changed)
         self.dpi.valueChanged.connect(self.changed)
         self.columns.valueChanged.connect(self.changed)
@@ -144,7 +151,7 @@ class FileChoices(QObject):
             return None
         name = cast("CodecName", self.format.currentData())
         facts = VideoFormat(name).facts
-        fps = min(Fraction(self.fps.value()), facts.max_fps)
+        fps = min(self._rate, facts.max_fps)
         quality = None if facts.default_quality is None else self.quality.value()
         return VideoFormat(name, "", fps, quality, cast("HardwareName | None", self.encoder.currentData()))
 
@@ -227,6 +234,24 @@ class FileChoices(QObject):
         self._offer_sizes()
         self._format_changed()
 
+    def follow_timeline(self, fps: Fraction | None) -> None:
+        """Offer the rate of the timeline that is exported; of a path (None), the rate of the last video."""
+        if fps != self._timeline_rate:
+            self._timeline_rate = fps
+            usual = rate_of(self._settings.choice("export.fps")) if fps is None else fps
+            self._rate = min(max(usual, MIN_FPS), MAX_FPS)
+            self._show_rate()
+
+    def _show_rate(self, most: float | None = None) -> None:
+        """Show the wanted rate, or the highest that the format can have."""
+        with QSignalBlocker(self.fps):
+            self.fps.setMaximum(self.fps.maximum() if most is None else most)
+            self.fps.setValue(float(self._rate))
+
+    def _rate_changed(self) -> None:
+        self._rate = self.fps.rate
+        self.changed.emit()
+
     def _offer_sizes(self) -> None:
         """Offer sizes in print for pictures, and keep what is chosen."""
         with QSignalBlocker(self.size):
@@ -261,7 +286,8 @@ class FileChoices(QObject):
         name = str(self.format.currentData())
         self._settings.choose(f"export.format.{self._preset}", name)
         self._settings.choose(f"export.quality.{self._key(name)}", str(self.quality.value()))
-        self._settings.choose("export.fps", str(self.fps.value()))
+        if self._timeline_rate is None:
+            self._settings.choose("export.fps", self.fps.textFromValue(float(self._rate)))
         if self.encoder.count() > 1:
             self._settings.choose("export.encoder", str(self.encoder.currentData() or ""))
         if self._preset == "sheet":
@@ -281,7 +307,7 @@ class FileChoices(QObject):
             remembered = self._settings.choice(f"export.quality.{self._key(name)}")
             self.quality.setValue(_number(remembered, usual or 100))
         if video is not None:
-            self.fps.setMaximum(int(video.facts.max_fps))
+            self._show_rate(float(video.facts.max_fps))
         has_choice = self._offer_encoders()
         if self._rows is not None:
             self._rows.setRowVisible(self.encoder, has_choice)

@@ -5,14 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
+from PySide6.QtGui import QColor, QImage, QImageReader, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QPixmap
 from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPushButton, QVBoxLayout, QWidget
 
-from explorer_app.exporting.sheet import SheetDocument
+from explorer_app.exporting.sheet import MAX_PIXELS, SheetDocument
 from explorer_app.window.look import theme
 
 _MOST_PX = 1024
 """Side of the picture in memory: a sheet for print may be much larger than a screen."""
+
+
+_LARGEST_MB = (4 * MAX_PIXELS >> 20) + 1
+"""Of the largest sheet in memory; Qt reads a quarter of that by default."""
 
 
 class SheetView(QWidget):
@@ -69,7 +73,7 @@ class SheetView(QWidget):
         painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform)
         shown = self._shown()
         painter.drawPixmap(shown, self._picture, QRectF(self._picture.rect()))
-        if self.place is None:
+        if self.place is None or self._size.isEmpty():
             return
         scale = shown.width() / self._size.width()
         left, top = self._sheet.corner(self.place)
@@ -113,7 +117,7 @@ class SheetDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle(path.name)
         self.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        picture = QPixmap(str(path))
+        picture = QPixmap.fromImage(_read(path))
         size = picture.size()
         if max(size.width(), size.height()) > _MOST_PX:
             picture = picture.scaled(
@@ -143,3 +147,13 @@ class SheetDialog(QDialog):
     def _choose(self, place: int) -> None:
         self.chosen.emit(place)
         self.accept()
+
+
+def _read(path: Path) -> QImage:
+    """Return a sheet of any size that can be written; an empty picture if the file is gone."""
+    usual_mb = QImageReader.allocationLimit()
+    QImageReader.setAllocationLimit(max(usual_mb, _LARGEST_MB))
+    try:
+        return QImageReader(str(path)).read()
+    finally:
+        QImageReader.setAllocationLimit(usual_mb)

@@ -46,6 +46,7 @@ class TimelineSource(QWidget):
         """Why the timeline cannot be exported; empty if it can."""
         timeline = session.timeline
         first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
+        self._bounds = first, last
         self.start = self._field(float(first), "First second of the export.", "Start in seconds")
         self.end = self._field(float(last), "End of the export, in seconds; the frame at that time is excluded.", "End")
         self.pictures = SpinBox(2, MAX_CELLS, self)
@@ -92,9 +93,17 @@ class TimelineSource(QWidget):
 
     def piece(self, video: VideoFormat | None, pictures: int | None = None) -> Piece:
         """Return the stretch at the frame rate of a video or the timeline, or in so many `pictures` of a sheet."""
-        start, end = (Fraction(round(field.value() * 100), 100) for field in (self.start, self.end))
+        start, end = (
+            _exact(field.value(), bound) for field, bound in zip((self.start, self.end), self._bounds, strict=True)
+        )
         fps = self._session.timeline.fps if video is None else video.fps
         if pictures is not None and end > start:
             fps = pictures / (end - start)
         session = replace(self._session, patches=()) if self.objection else self._session
         return Piece.of(session, fps, start, end, self._envelopes)
+
+
+def _exact(shown: float, bound: Fraction) -> Fraction:
+    """Return the time that a field shows: `bound` where that is what it shows rounded, since it is on a frame."""
+    typed = Fraction(round(shown * 100), 100)
+    return bound if typed == Fraction(round(float(bound) * 100), 100) else typed

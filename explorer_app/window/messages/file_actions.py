@@ -72,12 +72,16 @@ class FileActions(QWidget):
 
     def _copy(self) -> None:
         data = file_data(self._picture)
-        image = QImageReader(str(self._picture)).read()
-        if image.isNull():
-            self.copy_button.setText("No longer there")
-            self.copy_button.setEnabled(False)
-            return
-        data.setImageData(image)
+        reader = QImageReader(str(self._picture))
+        size = reader.size()
+        is_readable = 4 * size.width() * size.height() <= QImageReader.allocationLimit() << 20
+        if is_readable:  # others are copied as a file alone
+            image = reader.read()
+            if image.isNull():
+                self.copy_button.setText("No longer there")
+                self.copy_button.setEnabled(False)
+                return
+            data.setImageData(image)
         QGuiApplication.clipboard().setMimeData(data)
         self.copy_button.setText("Copied")
 

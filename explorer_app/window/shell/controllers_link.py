@@ -43,7 +43,7 @@ class ControllersLink(QObject):
         panel.level_of = self._level
         panel.inputs.switched.connect(self._switch)
         panel.inputs.address_entered.connect(self._set_address)
-        panel.learn_requested.connect(live.learn)
+        panel.learn_requested.connect(live.learn_again)
         panel.learning_cancelled.connect(live.stop_learning)
         panel.take_requested.connect(live.take_values)
         panel.refused.connect(live.refuse)

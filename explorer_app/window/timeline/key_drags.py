@@ -24,7 +24,7 @@ from explorer_app.window.timeline.time_axis import TimeAxis
 from explorer_app.window.timeline.timeline_scene import Scene
 from explorer_app.window.timeline.track_rows import TrackRow, times_of
 
-_STILL_PX = 3
+STILL_PX = 3
 """A key that is moved by less stays where it is: the press selected it."""
 
 Modifiers = Qt.KeyboardModifier
@@ -44,6 +44,11 @@ class EditableView(Protocol):
     @property
     def scene(self) -> Scene:
         """What is painted now."""
+        ...
+
+    @property
+    def tracks_area(self) -> QRectF:
+        """Where keys are seen, in px."""
         ...
 
     def select(self, names: frozenset[KeyName]) -> None:
@@ -120,7 +125,7 @@ class LoopDrag:
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
         """Draw the range between where the gesture began and the pointer; a click leaves it as it is."""
-        if self._has_moved or abs(place.x() - self._start.x()) >= theme.px(_STILL_PX):
+        if self._has_moved or abs(place.x() - self._start.x()) >= theme.px(STILL_PX):
             self._show(place, final=False)
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:
@@ -179,7 +184,7 @@ class KeyDrag:
     def _show(self, place: QPointF, modifiers: Modifiers, *, final: bool) -> None:
         way = place - self._start
         if not self._axis:
-            if max(abs(way.x()), abs(way.y())) < theme.px(_STILL_PX):
+            if max(abs(way.x()), abs(way.y())) < theme.px(STILL_PX):
                 return
             can_rise = self._rows[self._name[0]].has_curve and not self._is_copy
             self._axis = "value" if can_rise and abs(way.y()) > abs(way.x()) else "time"
@@ -210,20 +215,24 @@ class StretchDrag:
 
     is_edit = True
 
-    def __init__(self, view: EditableView, at: Fraction, pivot: Fraction) -> None:
+    def __init__(self, view: EditableView, place: QPointF, at: Fraction, pivot: Fraction) -> None:
         times = [t for _, t in view.selection]
+        self._start, self._has_moved = place, False
         self._view, self._before, self._chosen = view, view.timeline, view.selection
         first, last = min(times), max(times)
         self._pivot, self._end = (last, first) if at < pivot else (first, last)
         self._factor = Fraction(1)
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
-        """Stretch to the pointer."""
-        self._show(place, modifiers, final=False)
+        """Stretch with the pointer; a click leaves the keys as they are."""
+        if self._has_moved or abs(place.x() - self._start.x()) >= theme.px(STILL_PX):
+            self._has_moved = True
+            self._show(place, modifiers, final=False)
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:
         """Leave the keys there."""
-        self._show(place, modifiers, final=True)
+        if self._has_moved:
+            self._show(place, modifiers, final=True)
 
     def cancel(self) -> None:
         """Bring the keys back."""
@@ -231,7 +240,8 @@ class StretchDrag:
         self._view.cancelled.emit()
 
     def _show(self, place: QPointF, modifiers: Modifiers, *, final: bool) -> None:
-        t = self._view.axis.t(place.x())
+        axis = self._view.axis
+        t = axis.t(axis.x(float(self._end)) + place.x() - self._start.x())
         to = t if modifiers & Modifiers.AltModifier else snapped(self._before, t)
         factor = (to - self._pivot) / (self._end - self._pivot)
         if factor > 0:
@@ -298,8 +308,8 @@ class BoxDrag:
         view.select(self._before)
 
     def move(self, place: QPointF, modifiers: Modifiers) -> None:
-        """Draw the box to the pointer."""
-        self.box = QRectF(self._start, place).normalized()
+        """Draw the box to the pointer, over what is seen: keys that are scrolled away are not selected."""
+        self.box = QRectF(self._start, place).normalized().intersected(self._view.tracks_area)
         self._view.select(self._before | self._view.scene.names_in(self.box))
 
     def end(self, place: QPointF, modifiers: Modifiers) -> None:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from explorer_app.audio.analysis import Analysis
 from explorer_app.session.tracks import Sound
 from explorer_app.window.look import fonts, theme
+from explorer_app.window.timeline.key_drags import STILL_PX
 from explorer_app.window.timeline.timeline_view import TimelineView
 from gpu_backend import LazyModule
 
@@ -269,8 +270,8 @@ class SoundLanes(QWidget):
             return
         sound, from_x = self._drag
         by = (place.x() - from_x) / self._view.axis.scale
-        if abs(place.x() - from_x) < 1 and not self._has_moved:
-            return
+        if abs(place.x() - from_x) < theme.px(STILL_PX) and not self._has_moved:
+            return  # a click
         self._has_moved = True
         # A sound may start anywhere, not only on frames.
         start = Fraction(round((float(sound.start) + by) * 1000), 1000)

@@ -110,9 +110,12 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
 
 
 def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
-    """Return the menu of the ruler at a time in seconds: where the grid of beats begins."""
+    """Return the menu of the ruler at a time in seconds: the whole timeline, and where the grid of beats begins."""
     menu = _new_menu(view)
     menu.setToolTipsVisible(True)
+    tip = "Zoom out until the whole timeline is seen; Ctrl and the wheel zoom in."
+    _entry(menu, "Show the whole timeline", tip, view.is_fitted, view.fit)
+    menu.addSeparator()
     grid = view.timeline.grid
     here = max(Fraction(0), round(t * view.timeline.fps) / view.timeline.fps)
     tip = "Bar 1 begins at this frame, and keys snap to its beats."

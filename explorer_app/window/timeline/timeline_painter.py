@@ -136,7 +136,7 @@ def _paint_track(
         painter.setPen(QPen(colour, 1.2))
         middle = y + row.height / 2
         first, last = scene.axis.x(times[0]), scene.axis.x(times[-1])
-        painter.drawLine(QPointF(max(first, scene.axis.left - 6), middle), QPointF(last, middle))
+        painter.drawLine(QPointF(max(first, scene.axis.left), middle), QPointF(last, middle))
         if row.has_pictures:
             _paint_way(painter, scene, row, times, picture_between)
     gap = theme.px(14 if row.has_pictures else 3) / scene.axis.scale

@@ -319,7 +319,9 @@ class TimelinePanel(QWidget):
     def _set_end(self, seconds: float, final: bool) -> None:
         timeline = self._session.timeline
         end = Fraction(round(seconds * 10), 10)
-        loop = timeline.loop if timeline.loop is not None and timeline.loop[1] <= end else None
+        loop = timeline.loop
+        if loop is not None:
+            loop = (loop[0], min(loop[1], end)) if loop[0] < end else None
         self._set(replace(timeline, end=end, loop=loop), "Length of the timeline", final)
 
     def _set_snap(self, snap: Snap) -> None:

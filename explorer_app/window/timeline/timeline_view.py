@@ -158,6 +158,11 @@ class TimelineView(QAbstractScrollArea):
         self.unit = unit
         self._redraw()
 
+    @property
+    def is_fitted(self) -> bool:
+        """Whether the whole timeline is shown, also when its length or the panel changes."""
+        return self._is_fitted
+
     def fit(self) -> None:
         """Show the whole timeline."""
         self._is_fitted = True
@@ -177,6 +182,12 @@ class TimelineView(QAbstractScrollArea):
             self._armed,
             self._is_recording,
         )
+
+    @property
+    def tracks_area(self) -> QRectF:
+        """Where keys are seen, in px of the viewport."""
+        top = self.scene.ruler_px
+        return QRectF(self.axis.left, top, self.axis.width, self.viewport().height() - top)
 
     def select(self, names: frozenset[KeyName]) -> None:
         """Select keys."""
@@ -327,9 +338,9 @@ class TimelineView(QAbstractScrollArea):
     def _ruler_drag(self, place: QPointF, modifiers: Qt.KeyboardModifier) -> Drag:
         if len(self.selection) > 1 and place.y() > theme.px(LOOP_PX + 8):
             first, last = self.scene.selected_span
-            for at, pivot in ((first, last), (last, first)):
+            for at, pivot in ((first, last), (last, first)) if first < last else ():  # keys of one time have no length
                 if abs(place.x() - at) <= theme.px(GRAB_PX):
-                    return StretchDrag(self, self.axis.t(at), self.axis.t(pivot))
+                    return StretchDrag(self, place, self.axis.t(at), self.axis.t(pivot))
         if modifiers & Qt.KeyboardModifier.ShiftModifier or place.y() <= theme.px(LOOP_PX):
             return LoopDrag(self, place)
         return SeekDrag(self)
@@ -359,6 +370,8 @@ class TimelineView(QAbstractScrollArea):
     def mouseDoubleClickEvent(self, event: QMouseEvent) -> None:  # noqa: N802
         """Make a key on a track, or go to the one there."""
         place = event.position()
+        if event.button() != Qt.MouseButton.LeftButton:
+            return
         if place.y() < self.scene.ruler_px:
             if place.y() <= theme.px(LOOP_PX):
                 self.emit_change(replace(self.timeline, loop=None), "Loop")
@@ -415,6 +428,8 @@ class TimelineView(QAbstractScrollArea):
         shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
         if key == Qt.Key.Key_Escape and self._drag is not None:
             self.cancel_drag()
+        elif self._drag is not None and self._drag.is_edit and key != Qt.Key.Key_Space:
+            event.accept()  # the hand has the keys
         elif key == Qt.Key.Key_Escape and self.selection:
             self.select(frozenset())
         elif key == Qt.Key.Key_Space:

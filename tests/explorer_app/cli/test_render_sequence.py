@@ -336,6 +336,14 @@ def test_frames_for_print_have_the_pixels_of_their_size_and_say_their_resolution
     assert "different sequence" in other.err
 
 
+def test_another_video_of_the_name_is_refused_with_options_that_a_video_has(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--seeds", "1,2", "--path", "linear", "--video", tmp_path / "a.gif", "--frames")
+    assert command(*words, "1").status == 0
+    other = command(*words, "2")
+    assert other.status == 2
+    assert "choose another file for --video, or replace it with --overwrite" in other.err
+
+
 @pytest.mark.parametrize(
     ("words", "told"),
     [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -12,7 +13,9 @@ from pythonosc.udp_client import SimpleUDPClient
 
 from explorer_app.controller.live_inputs import parsed_address
 from explorer_app.inputs.errors import InputError
+from explorer_app.inputs.feedback import Feedback
 from explorer_app.inputs.gamepad_input import PadState
+from explorer_app.inputs.midi_input import PortEvent
 from explorer_app.inputs.osc_input import OscInput
 from explorer_app.messages import Level
 from explorer_app.session.parameters import SetParameter
@@ -151,6 +154,19 @@ def test_learning_again_keeps_the_range_and_takes_the_other_control(stage: Stage
     stage.turn(0, number=22)
     stage.turn(50, number=22)
     assert stage.live.patches == (replace(PATCH, low=0.25, curve=1.0, source=CC22),)
+
+
+def test_learning_again_replaces_the_control_of_the_patch_that_is_meant(stage: Stage) -> None:
+    second = Patch("osc/fader/0", PSI, -0.5, 0.5, mode="add")
+    mapped(stage, PATCH, second)
+    stage.live.learn_again(second)
+    stage.turn(0, number=22)
+    stage.turn(50, number=22)
+    assert stage.live.patches == (PATCH, replace(second, source=CC22))
+    stage.live.learn_again(second)  # which is no longer there: the first one of the parameter
+    stage.turn(0, number=23)
+    stage.turn(50, number=23)
+    assert [patch.source for patch in stage.live.patches] == [f"midi/{NAME}/cc/1/23", CC22]
 
 
 def test_learning_can_be_ended_and_a_parameter_forgets_its_controller(stage: Stage) -> None:
@@ -389,6 +405,32 @@ def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: py
     stage.editing._request_live()
     stage.tick()
     assert shown[-1] == {CC21: 1.0}
+
+
+def test_a_controller_that_is_back_gets_the_values_that_it_had(stage: Stage) -> None:
+    class Sent:
+        """Implements `Sends`."""
+
+        def __init__(self) -> None:
+            self.values: list[dict[str, float]] = []
+
+        def send(self, values: Mapping[str, float]) -> None:
+            self.values.append(dict(values))
+
+        def renew(self) -> None:
+            pass
+
+        def close(self) -> None:
+            pass
+
+    sent = Sent()
+    stage.live.inputs._feedback = Feedback([sent], pace_s=0.0)
+    mapped(stage)
+    stage.harness.until(lambda: len(sent.values) == 1)
+    stage.live.inputs._take_port(PortEvent(NAME, is_there=True))
+    stage.tick()
+    stage.harness.until(lambda: len(sent.values) == 2)
+    assert sent.values == [{CC21: pytest.approx(0.7)}] * 2
 
 
 def test_changes_of_a_patch_in_a_row_are_one_step(stage: Stage) -> None:

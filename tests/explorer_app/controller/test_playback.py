@@ -102,6 +102,28 @@ def test_playing_keeps_time_however_late_it_is_polled(ramp: Harness) -> None:
     assert at(ramp) == pytest.approx(session_at(ramp.controller.editing.session, 4.0).truncation.psi)
 
 
+def test_playing_goes_on_from_the_playhead_when_its_range_or_its_rate_changes(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+
+    def change(**fields: Any) -> None:
+        editing.edit(SetTimeline(replace(editing.session.timeline, **fields)))
+        ramp.until(lambda: playback._followed == editing.session.timeline)
+        wind(ramp, 0.5)
+        assert playback.is_playing
+
+    playback.set_playing(True)
+    wind(ramp, 43.0)
+    assert playback.time == 3
+    change(is_looping=False)
+    change(fps=Fraction(60))
+    change(end=Fraction(8), is_looping=True)
+    assert playback.time == Fraction(9, 2)
+    change(loop=(Fraction(6), Fraction(8)))
+    assert playback.time == Fraction(13, 2), "outside of a new range it begins at its start"
+    assert playback._timer.interval() == 16, "a frame is due so often now"
+    playback.set_playing(False)
+
+
 def test_playing_once_ends_at_the_end_and_begins_again_from_the_start(ramp: Harness) -> None:
     playback, editing = ramp.controller.playback, ramp.controller.editing
     editing.edit(SetTimeline(replace(editing.session.timeline, is_looping=False)))
@@ -253,6 +275,31 @@ def test_a_gesture_while_playing_backwards_is_recorded_in_the_order_of_time(ramp
     assert track is not None
     assert [key.value for key in track.keys if key.time < Fraction(98, 10)] == [1.0, 0.6]
     assert [key.time for key in track.keys] == sorted(key.time for key in track.keys)
+
+
+@pytest.mark.parametrize("ends", ["at the end", "by a pause", "by the button"])
+def test_a_gesture_that_goes_on_when_recording_ends_is_recorded_until_then(ramp: Harness, ends: str) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_looping=False)))
+    playback.seek(Fraction(8))
+    playback.set_recording(True)
+    for step in range(10):
+        editing.edit(SetParameter("noise.gain", 0.1 * step), False, "Latent")
+        wind(ramp, 0.1)
+    if ends == "at the end":
+        wind(ramp, 60.0)
+    elif ends == "by a pause":
+        playback.set_playing(False)
+    else:
+        playback.set_recording(False)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys][-1] == pytest.approx(0.9)
+    assert ramp.labels[-1] == "Record noise"
+    editing.edit(SetParameter("noise.gain", 2.0), False, "Latent")
+    editing.edit(SetParameter("noise.gain", 2.0), True, "Latent")
+    assert editing.session.timeline.track("noise.gain") == track, "what comes after it is no recording"
+    playback.close()
 
 
 def test_only_armed_parameters_are_recorded(ramp: Harness) -> None:

@@ -53,6 +53,24 @@ def test_pictures_stand_in_reading_order(tmp_path: Path, pictures: list[Path]) -
         assert sheet.getpixel((56, 56)) == (0, 0, 0)
 
 
+def test_pictures_keep_their_shape_on_a_contact_sheet_and_may_be_large(
+    tmp_path: Path, pictures: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wide = tmp_path / "wide.png"
+    Image.new("RGB", (64, 32), COLOURS[0]).save(wide)
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 100)
+    write_contact_sheet(tmp_path / "sheet.png", [wide, wide], columns=2, side_px=32)
+    write_contact_sheet(tmp_path / "mixed.png", [wide, pictures[1]], columns=2, side_px=32)
+    assert Image.MAX_IMAGE_PIXELS == 100, "other files are as suspicious as before"
+    monkeypatch.undo()
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.size == (2 * 36 + 4, 16 + 8)
+    with Image.open(tmp_path / "mixed.png") as sheet:
+        assert sheet.size == (76, 40)
+        assert [sheet.getpixel((20, y)) for y in (8, 20, 32)] == [(0, 0, 0), COLOURS[0], (0, 0, 0)]
+        assert sheet.getpixel((56, 8)) == COLOURS[1]
+
+
 def test_the_ending_says_the_format(tmp_path: Path, pictures: list[Path]) -> None:
     for name, kind in (("a.PNG", "PNG"), ("b.jpg", "JPEG"), ("c.jpeg", "JPEG")):
         write_contact_sheet(tmp_path / name, pictures, columns=3)

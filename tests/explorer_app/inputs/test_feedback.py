@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import socket
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import pytest
 from pythonosc.osc_message import OscMessage
@@ -71,6 +71,38 @@ def test_a_port_that_fails_is_opened_again_for_the_next_value() -> None:
     assert ports.sent == [("fader 20:0", (0xB0, 7, 0))]
 
 
+def test_a_port_that_fails_delays_no_other() -> None:
+    class OnePortFails(FakeMidiOutPorts):
+        def open(self, name: str) -> tuple[Callable[[Sequence[int]], object], Callable[[], object]]:
+            if name == "fader":
+                raise OSError("unplugged just now")
+            return super().open(name)
+
+    ports = OnePortFails("fader", "keys")
+    output = MidiOutput(ports)
+    with pytest.raises(OSError, match="unplugged"):
+        output.send({"midi/fader/cc/1/7": 1.0, "midi/keys/cc/1/7": 1.0})
+    assert ports.sent == [("keys", (0xB0, 7, 127))]
+
+
+def test_a_controller_that_is_plugged_in_gets_every_value_at_once() -> None:
+    sink = Sink()
+    sink.may_go_on.set()
+    ports = FakeMidiOutPorts("fader 20:0")
+    output = MidiOutput(ports, clock=lambda: 0.0)
+    feedback = Feedback([output, sink], pace_s=0.0)
+    values = {"midi/fader/cc/1/7": 1.0, "midi/fader/cc/1/8": 0.0}
+    feedback.show(values)
+    assert sink.has_begun.acquire(timeout=PATIENCE_S)
+    ports.plugged[:] = ["fader 28:0"]
+    feedback.renew()
+    feedback.show(values)
+    assert sink.has_begun.acquire(timeout=PATIENCE_S)
+    feedback.close()
+    assert sink.sent == [values, values]
+    assert ports.sent[2:] == [("fader 28:0", (0xB0, 7, 127)), ("fader 28:0", (0xB0, 8, 0))]
+
+
 def test_a_port_that_was_plugged_in_again_gets_values_although_the_system_still_takes_them_for_the_old_one() -> None:
     now_s = 0.0
     ports = FakeMidiOutPorts("fader 20:0")
@@ -109,6 +141,9 @@ class Sink:
         self.may_go_on.wait(PATIENCE_S)
         if "broken" in values:
             raise OSError("nobody listens")
+
+    def renew(self) -> None:
+        pass
 
     def close(self) -> None:
         pass

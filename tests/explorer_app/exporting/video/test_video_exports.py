@@ -269,6 +269,19 @@ def test_frames_that_are_equal_take_their_time_and_no_space(tmp_path: Path, code
     assert times == [100, 300, 100]
 
 
+@pytest.mark.parametrize("codec", ANIMATIONS)
+@pytest.mark.parametrize("frame_count", [1, 3])
+def test_an_animation_in_which_nothing_moves_is_written(tmp_path: Path, codec: str, frame_count: int) -> None:
+    path = tmp_path / "a"
+    form = AnimationCodec(VideoFormat(codec, fps=Fraction(7)), None)  # type: ignore[arg-type]
+    segment = tmp_path / f"0{form.segment_ending}"
+    segment.write_bytes(form.converted(fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))))
+    form.join([segment] * frame_count, frame_count, path, "latentloom abc")
+    assert form.comment_of(path) == "latentloom abc"
+    with Image.open(path) as animation:
+        assert len(list(ImageSequence.Iterator(animation))) == 1
+
+
 @pytest.mark.parametrize("codec", ["gif", "apng"])
 def test_times_that_cannot_be_stored_stay_apart(tmp_path: Path, codec: str) -> None:
     frame = fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))

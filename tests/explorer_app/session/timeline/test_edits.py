@@ -303,6 +303,16 @@ def test_closing_the_loop_makes_ends_meet_and_leaves_what_is_at_rest_or_turns_ro
     assert with_loop_closed(still, Session(timeline=still)) == still
 
 
+def test_closing_the_loop_leaves_a_track_that_repeats_and_meets_as_it_is() -> None:
+    timeline = with_track(
+        Timeline(),
+        Track(PSI, (Key(Fraction(0), 0.2, LINEAR), Key(Fraction(5, 2), 0.8, LINEAR)), outside="mirror"),
+    )
+    assert with_loop_closed(timeline, Session()) == timeline, "back at its start after 5 and after 10 s"
+    odd = replace(timeline, end=Fraction(9))
+    assert len(with_loop_closed(odd, Session()).tracks[0].keys) == 3
+
+
 def test_a_walk_closes_over_its_period_and_not_over_half_of_it() -> None:
     session = replace(GoToSeed(2).apply(Session()), timeline=Timeline((Track(WALK, period=Fraction(8), radius=0.5),)))
     whole = seam(session, 0.0, 8.0)

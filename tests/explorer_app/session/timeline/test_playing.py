@@ -48,6 +48,8 @@ def test_without_a_loop_playing_ends_on_the_last_frame() -> None:
         (Fraction(0), Fraction(30), "0:00:00"),
         (Fraction(61) + Fraction(14, 24), Fraction(24), "1:01:14"),
         (Fraction(29, 30), Fraction(30), "0:00:29"),
+        (Fraction(503 * 1001, 24000), Fraction(24000, 1001), "0:20:23"),
+        (Fraction(527 * 1001, 24000), Fraction(24000, 1001), "0:21:23"),
     ],
 )
 def test_times_are_minutes_seconds_and_frames(t: Fraction, fps: Fraction, text: str) -> None:

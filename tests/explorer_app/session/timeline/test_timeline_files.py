@@ -18,10 +18,20 @@ from explorer_app.session.history import History
 from explorer_app.session.session import Position, Session, Slider
 from explorer_app.session.storage import SessionFileError, load_session, load_session_file, save_session
 from explorer_app.session.timeline import track_pool
-from explorer_app.session.timeline.edits import between_value, with_key, with_parameter_key, with_state, with_track
+from explorer_app.session.timeline.edits import (
+    between_value,
+    copied_keys,
+    moved_keys,
+    names_of,
+    pasted_keys,
+    with_key,
+    with_parameter_key,
+    with_state,
+    with_track,
+)
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.timeline.timeline_json import track_from_json, track_to_json
-from explorer_app.session.tracks import NO_TIMELINE, STATE, WALK, BeatGrid, Easing, Key, Timeline, Track
+from explorer_app.session.tracks import MAX_SECONDS, NO_TIMELINE, STATE, WALK, BeatGrid, Easing, Key, Timeline, Track
 from gpu_backend import SESSION_LIMITS, Latent, Point, Recipe, RowRange, StoredLatent, Tap, Truncation
 
 STORED = StoredLatent(bytes(4 * 8), 1, 8)
@@ -168,6 +178,15 @@ def test_a_faulty_track_is_refused_with_one_sentence(tmp_path: Path, change: dic
     (tmp_path / "broken.loom").write_text(json.dumps(data))
     with pytest.raises(SessionFileError, match=part):
         load_session(tmp_path / "broken.loom")
+
+
+def test_a_timeline_of_a_day_whose_keys_move_beyond_it_is_read_again(tmp_path: Path) -> None:
+    day = with_key(with_key(Timeline(), "noise.gain", Fraction(1), 0.5), "noise.gain", Fraction(MAX_SECONDS), 1.0)
+    moved, names = moved_keys(day, names_of(day), Fraction(60))
+    pasted, _ = pasted_keys(moved, copied_keys(moved, names), Fraction(MAX_SECONDS))
+    assert pasted.end == MAX_SECONDS
+    save_session(tmp_path / "piece.loom", Session(timeline=pasted))
+    assert load_session(tmp_path / "piece.loom").timeline == pasted
 
 
 def test_keys_that_lie_in_disorder_are_put_in_order(tmp_path: Path) -> None:

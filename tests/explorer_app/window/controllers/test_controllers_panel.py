@@ -57,6 +57,12 @@ def test_without_patches_it_says_what_to_do(panel: ControllersPanel) -> None:
     assert not panel.editor.isVisible()
 
 
+def test_values_of_controllers_are_applied_where_there_are_controllers(panel: ControllersPanel) -> None:
+    assert panel.take.isEnabled()
+    panel.show_session(Session(patches=(SOUND,)))
+    assert not panel.take.isEnabled(), "sounds have no values to apply"
+
+
 def test_a_selected_patch_does_not_widen_a_narrow_dock(each_font: str, panel: ControllersPanel) -> None:
     click(panel.rows[0])
     assert panel.editor.isVisible()
@@ -114,13 +120,13 @@ def test_the_list_works_by_keyboard(panel: ControllersPanel, edits: Edits, qtbot
     assert panel.selected == 0
 
 
-def test_learn_again_asks_for_the_same_parameter_and_range(panel: ControllersPanel) -> None:
-    heard: list[tuple[Any, ...]] = []
-    panel.learn_requested.connect(lambda *what: heard.append(what))
+def test_learn_again_asks_for_another_control_of_the_selected_patch(panel: ControllersPanel) -> None:
+    heard: list[Patch] = []
+    panel.learn_requested.connect(heard.append)
     click(panel.rows[1])
     panel.editor.learn.click()
     click(panel.rows[2])
-    assert heard == [("slider/world/sun", -2.0, 2.0)]
+    assert [(patch.parameter, patch.low, patch.high) for patch in heard] == [("slider/world/sun", -2.0, 2.0)]
     assert not panel.editor.learn.isEnabled(), "a sound is chosen by its own button"
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QImageReader
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -41,6 +43,30 @@ def centre(dialog: SheetDialog, row: int, column: int) -> QPoint:
     side = min(view.width(), view.height())
     left, top = (view.width() - side) // 2, (view.height() - side) // 2
     return QPoint(left + side * (1 + 2 * column) // 4, top + side * (1 + 2 * row) // 4)
+
+
+@pytest.fixture
+def small_limit() -> Iterator[None]:
+    """Let Qt read pictures of up to 1 MB."""
+    usual = QImageReader.allocationLimit()
+    QImageReader.setAllocationLimit(1)
+    yield
+    QImageReader.setAllocationLimit(usual)
+
+
+def test_a_sheet_larger_than_qt_reads_usually_is_shown(small_limit: None, qtbot: QtBot, tmp_path: Path) -> None:
+    path = tmp_path / "print.png"
+    frame = fake_frame(RenderRequest("ab" * 32, ((Recipe(Latent(Point(((1, 1.0),)))), 1.0),)))
+    write_grid_sheet(path, {(0, 0): frame}, side_px=700)
+    sheet = read_sheet(path)
+    assert sheet is not None
+    made = SheetDialog(path, sheet)
+    made.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+    qtbot.addWidget(made)
+    made.show()
+    with qtbot.waitSignal(made.chosen):
+        QTest.mouseClick(made.view, Qt.MouseButton.LeftButton, pos=made.view.rect().center())
+    assert QImageReader.allocationLimit() == 1, "the limit of other pictures stays"
 
 
 def test_a_click_takes_the_picture_under_the_pointer(dialog: SheetDialog, qtbot: QtBot) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from fractions import Fraction
 from pathlib import Path
 
 from PySide6.QtGui import QColor, QImage
@@ -32,6 +34,21 @@ def test_the_timeline_is_offered_first_with_the_range_that_loops(qtbot: QtBot, s
     assert dialog.export.isEnabled()
 
 
+def test_a_range_that_ends_on_a_frame_has_no_frame_more_than_it_plays(qtbot: QtBot, settings: Settings) -> None:
+    ranged = moving()
+    loop = Fraction(1, 12), Fraction(1, 12) + Fraction(8, 12)  # 0.0833… to 0.75 s
+    uneven = replace(ranged, timeline=replace(ranged.timeline, loop=loop, end=Fraction(38, 12)))
+    piece = opened(qtbot, settings, history(), uneven).wanted.piece
+    assert piece is not None
+    assert (piece.start, piece.end, piece.frame_count) == (*loop, 8)
+    whole = opened(qtbot, settings, history(), replace(uneven, timeline=replace(uneven.timeline, loop=None)))
+    piece = whole.wanted.piece
+    assert piece is not None
+    assert piece.frame_count == 38, "the field shows 3.17 s"
+    whole.timeline.end.setValue(3.0)
+    assert whole.wanted.frame_count == 36
+
+
 def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: QtBot, settings: Settings) -> None:
     dialog = opened(qtbot, settings, history(), moving())
     dialog.presets.segments["gif"].click()
@@ -40,6 +57,31 @@ def test_a_video_of_the_timeline_has_the_frames_a_second_that_are_chosen(qtbot: 
     piece = dialog.wanted.piece
     assert piece is not None
     assert piece.fps == video.fps
+
+
+def test_a_video_of_the_timeline_has_its_rate_and_one_of_a_path_that_of_the_last(
+    qtbot: QtBot, settings: Settings
+) -> None:
+    settings.choose("export.fps", "25")
+    film = Fraction(24000, 1001)
+    dialog = opened(qtbot, settings, history(), replace(moving(), timeline=replace(moving().timeline, fps=film)))
+    dialog.presets.segments["web"].click()
+    assert (dialog.files.fps.text(), dialog.wanted.piece and dialog.wanted.piece.fps) == ("23.976", film)
+    dialog.source.segments["path"].click()
+    assert dialog.files.fps.text() == "25"
+    dialog.source.segments["timeline"].click()
+    dialog.files.fps.setValue(60)
+    dialog.presets.segments["gif"].click()
+    assert dialog.files.fps.text() == "50", "no GIF is quicker"
+    dialog.presets.segments["web"].click()
+    assert dialog.files.fps.text() == "60"
+    assert dialog.wanted.piece is not None
+    assert dialog.wanted.piece.fps == 60
+    dialog.files.fps.lineEdit().setText("29,97")
+    dialog.files.fps.interpretText()
+    assert dialog.wanted.piece.fps == Fraction(30000, 1001)
+    dialog.files.remember()
+    assert settings.choice("export.fps") == "25", "the timeline's own rate is no choice"
 
 
 def test_a_stretch_that_ends_before_it_starts_is_refused(qtbot: QtBot, settings: Settings) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 from PySide6.QtCore import Qt, QUrl
-from PySide6.QtGui import QDesktopServices, QGuiApplication
+from PySide6.QtGui import QDesktopServices, QGuiApplication, QImageReader
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
@@ -51,6 +51,20 @@ def test_a_picture_is_copied_as_a_picture_and_as_a_file(qtbot: QtBot, picture: P
     press(made.copy_button)
     data = QGuiApplication.clipboard().mimeData()
     assert data.imageData().size().width() == 640
+    assert [Path(url.toLocalFile()) for url in data.urls()] == [picture]
+
+
+def test_a_picture_that_is_too_large_for_qt_is_copied_as_a_file(qtbot: QtBot, picture: Path) -> None:
+    usual = QImageReader.allocationLimit()
+    Image.new("RGB", (700, 700)).save(picture)
+    QImageReader.setAllocationLimit(1)
+    try:
+        made = actions(qtbot, picture)
+        press(made.copy_button)
+    finally:
+        QImageReader.setAllocationLimit(usual)
+    data = QGuiApplication.clipboard().mimeData()
+    assert (made.copy_button.text(), data.hasImage()) == ("Copied", False)
     assert [Path(url.toLocalFile()) for url in data.urls()] == [picture]
 
 

@@ -134,6 +134,16 @@ def test_dragging_a_lane_moves_the_sound_in_time(panel: TimelinePanel) -> None:
     assert cancelled
 
 
+def test_a_click_that_trembles_leaves_a_sound_where_it_is(panel: TimelinePanel) -> None:
+    moved: list[object] = []
+    panel.sound_changed.connect(lambda *change: moved.append(change))
+    start = centre(panel)
+    mouse(panel.lanes, PRESS, start, LEFT)
+    mouse(panel.lanes, MOVE, start + QPointF(2, 0), LEFT)
+    mouse(panel.lanes, RELEASE, start + QPointF(1, 0), LEFT)
+    assert moved == []
+
+
 def test_a_right_click_during_a_drag_opens_no_menu_and_the_drag_goes_on(panel: TimelinePanel) -> None:
     said: list[object] = []
     panel.lanes.menu_requested.disconnect()

@@ -63,6 +63,15 @@ def test_a_right_click_in_the_ruler_says_where_the_first_beat_is(edits: Edits, v
     assert edits.session.timeline.grid.offset == 0
 
 
+def test_the_menu_of_the_ruler_shows_the_whole_timeline_again(edits: Edits, view: TimelineView) -> None:
+    assert not entries(ruler_menu(view, Fraction(0)))["Show the whole timeline"].isEnabled()
+    whole = view.axis
+    view.scroll_to(whole.zoomed(8.0, whole.x(6.0)))
+    entries(ruler_menu(view, Fraction(0)))["Show the whole timeline"].trigger()
+    assert view.axis == whole
+    assert view.is_fitted
+
+
 def test_the_menu_of_keys_eases_them_and_counts_them_in_beats(edits: Edits, view: TimelineView) -> None:
     view.select(frozenset({(PSI, Fraction(0)), (PSI, Fraction(4))}))
     entries(key_menu(view))["Hold"].trigger()

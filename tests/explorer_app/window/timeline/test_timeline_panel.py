@@ -15,7 +15,7 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
-from explorer_app.session.timeline.edits import SetTimeline, with_state
+from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import STATE, WALK, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
@@ -184,6 +184,56 @@ def test_a_stretch_that_would_turn_the_keys_round_ends_at_its_last_one(edits: Ed
     assert [edit.label for edit in edits.steps] == ["Stretch keys"]
 
 
+def test_a_box_selects_no_key_that_is_scrolled_away(edits: Edits, view: TimelineView) -> None:
+    timeline = edits.session.timeline
+    for path in ("transform.x", "transform.y", "noise.seed", "layer.gain", "truncation.cutoff", "position.x"):
+        timeline = with_key(timeline, path, Fraction(4), 1)
+    edits.panel.resize(1000, 150)
+    edits.show(Session(timeline=timeline))
+    assert view.verticalScrollBar().maximum() > 0
+    start = shift(view, at(view, PSI, 4), -1)
+    drag(view, start, shift(view, start + QPoint(0, 600), 2))
+    seen = [row.track.path for row in view.rows if view.scene.y(row) < view.viewport().height()]
+    assert 0 < len(seen) < len(view.rows)
+    assert {path for path, _ in view.selection} <= set(seen)
+
+
+def test_a_click_on_the_end_of_the_selection_moves_no_key(edits: Edits, view: TimelineView) -> None:
+    view.select(frozenset({(PSI, Fraction(4)), (PSI, Fraction(8))}))
+    end = QPoint(round(view.axis.x(8.0)) + 5, view.scene.ruler_px - 3)
+    drag(view, end, QPoint(end.x() - 1, end.y()))
+    assert edits.all == []
+    drag(view, end, shift(view, end, -1), shift(view, end, -2))
+    assert times(edits) == [0, 4, 6], "the end moves as far as the pointer"
+
+
+def test_the_playhead_is_grabbed_where_all_selected_keys_have_one_time(edits: Edits, view: TimelineView) -> None:
+    sought: list[Fraction] = []
+    edits.panel.sought.connect(lambda t, final: sought.append(t))
+    edits.show(Session(timeline=with_key(edits.session.timeline, GAIN, Fraction(4), 0.5)))
+    view.select(frozenset({(PSI, Fraction(4)), (GAIN, Fraction(4))}))
+    place = QPoint(round(view.axis.x(4.0)), view.scene.ruler_px - 3)
+    drag(view, place, shift(view, place, 2))
+    assert sought[-1] == 6
+    assert edits.all == []
+
+
+def test_keys_that_are_held_are_neither_deleted_nor_nudged(edits: Edits, view: TimelineView) -> None:
+    start = at(view, PSI, 4)
+    drag(view, start, shift(view, start, 1), release=False)
+    for key in (Qt.Key.Key_Delete, Qt.Key.Key_Left, Qt.Key.Key_Up):
+        QTest.keyClick(view, key)
+    mouse(view.viewport(), RELEASE, shift(view, start, 2))
+    assert times(edits) == [0, 6, 8]
+    assert [edit.label for edit in edits.steps] == ["Move keys"]
+
+
+def test_only_a_double_click_of_the_left_button_makes_a_key(edits: Edits, view: TimelineView) -> None:
+    place = shift(view, at(view, PSI, 4), 2)
+    mouse(view.viewport(), QEvent.Type.MouseButtonDblClick, place, Qt.MouseButton.MiddleButton)
+    assert edits.steps == []
+
+
 def test_the_ruler_moves_the_playhead_by_frames(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
     sought: list[tuple[Fraction, bool]] = []
     edits.panel.sought.connect(lambda t, final: sought.append((t, final)))
@@ -290,6 +340,13 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
     assert (timeline.end, timeline.snap, timeline.grid.bpm, timeline.is_looping) == (Fraction(25, 2), "beat", 90, False)
     assert not panel.bpm_field.isHidden()
     assert not panel.back_button.isEnabled()
+
+
+def test_a_shorter_timeline_cuts_the_range_that_plays(edits: Edits) -> None:
+    edits.show(replace(edits.session, timeline=replace(edits.session.timeline, loop=(Fraction(2), Fraction(10)))))
+    for end, loop in ((9.0, (2, 9)), (6.0, (2, 6)), (2.0, None)):
+        edits.panel.end_field.entered.emit(end, True)
+        assert edits.session.timeline.loop == loop
 
 
 def test_the_loop_check_is_reported_after_a_rest(edits: Edits, qtbot: QtBot) -> None:
