@@ -190,6 +190,10 @@ class CpuBoundPlan:
         self._team.run_alone(run_steps)
         return observed
 
+    def record_next_run(self) -> None:
+        """Let the next run record every kernel, which the runs after some do one by one."""
+        self._replays.record_next_run()
+
     def close(self) -> None:
         self._kernels, self._replays = (), Replays(())
         self._inputs, self._outputs = {}, {}

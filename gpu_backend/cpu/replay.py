@@ -245,16 +245,22 @@ class Replays:
     def __init__(self, replays: Sequence[Replay]) -> None:
         self._replays = replays
         self._runs = 0
+        self._records_all = False
+
+    def record_next_run(self) -> None:
+        """Record every kernel at the next run."""
+        self._records_all = True
 
     def runs(self) -> list[Callable[[], None]]:
         """Return the kernels' parts of the next run, to be called in order."""
         self._runs += 1
-        may_record = self._runs > _FIRST_RUN and _can_replay()
+        records_all, self._records_all = self._records_all, False
+        may_record = (records_all or self._runs > _FIRST_RUN) and _can_replay()
 
         def run(replay: Replay) -> None:
             nonlocal may_record
             if replay.run(may_record=may_record):
-                may_record = False
+                may_record = records_all
 
         return [lambda replay=replay: run(replay) for replay in self._replays]  # type: ignore[misc]
 

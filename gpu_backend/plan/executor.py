@@ -131,6 +131,15 @@ class BoundPlan(Protocol):
 
 
 @runtime_checkable
+class RecordsRuns(Protocol):
+    """A bound plan whose runs become faster by and by, since they record what later ones replay."""
+
+    def record_next_run(self) -> None:
+        """Let the next run record all of it."""
+        ...
+
+
+@runtime_checkable
 class CountsKernels(Protocol):
     """A bound plan on a GPU with hardware counters."""
 

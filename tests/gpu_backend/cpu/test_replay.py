@@ -72,6 +72,18 @@ def recordings(bound: CpuBoundPlan) -> list[object]:
     return [recording for one in bound._replays._replays for recording in one._recordings.values()]
 
 
+def test_one_run_records_all_kernels_if_it_is_asked_to(bind: Any) -> None:
+    model = make_stylegan2(resolution=16)
+    bound, other = bind(model), bind(model)
+    bound.record_next_run()
+    bound.run({"ws": rows_of(model, 0)}, outputs=OUTPUTS)
+    record(other, {"ws": rows_of(model, 0)})
+    record(other, {"ws": rows_of(model, 0)})
+    assert len(recordings(bound)) == len(recordings(other)) > 5
+    assert all(recordings(bound))
+    assert_replays_alike(bound, {"ws": rows_of(model, 1)})
+
+
 def assert_replays_alike(bound: CpuBoundPlan, inputs: dict[str, np.ndarray]) -> None:
     expected = {name: array.copy() for name, array in bound.run(inputs, outputs=OUTPUTS, use_graph=False).items()}
     bound.run({name: np.zeros_like(array) for name, array in inputs.items() if name == "ws"}, outputs=OUTPUTS)
