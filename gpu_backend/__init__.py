@@ -198,7 +198,7 @@ if TYPE_CHECKING:
     )
     from gpu_backend.model_directions import named_part as named_part
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
-    from gpu_backend.picture_file import PictureFileError as PictureFileError, opened_picture as opened_picture
+    from gpu_backend.picture_file import PictureFileError as PictureFileError
     from gpu_backend.picture_mask import (
         MASK_SIDE as MASK_SIDE,
         MaskError as MaskError,
@@ -424,7 +424,7 @@ _HOMES = {
     "model_directions": ("named_part",),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "quick_dataclass": ("dataclass",),
-    "picture_file": ("PictureFileError", "opened_picture"),
+    "picture_file": ("PictureFileError",),
     "picture_mask": ("MASK_SIDE", "MaskError", "PictureMask", "layer_mask", "mask_from_text", "mask_to_text"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),

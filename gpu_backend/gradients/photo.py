@@ -6,11 +6,11 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from gpu_backend.errors import RequestError
 from gpu_backend.gradients.projection_settings import Crop
-from gpu_backend.picture_file import opened_picture
+from gpu_backend.picture_file import opened_picture, upright_in_eight_bits
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _ORIENTATION = 0x0112
@@ -77,25 +77,10 @@ def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tup
         is_turned = file.getexif().get(_ORIENTATION) in _TURNED
         if longest is not None:
             file.draft(None, (longest, longest))  # a JPEG of twelve megapixels is decoded at a quarter
-        picture = _in_eight_bits(ImageOps.exif_transpose(file))
+        picture = upright_in_eight_bits(file)
         if longest is not None:
             picture.thumbnail((longest, longest))
         if mode != "RGBA" and picture.has_transparency_data:
             black = Image.new("RGBA", picture.size, (0, 0, 0, 255))
             picture = Image.alpha_composite(black, picture.convert("RGBA"))
         return picture.convert(mode), (down, across) if is_turned else (across, down)
-
-
-def _in_eight_bits(picture: Image.Image) -> Image.Image:
-    """Return a grey picture of 16 bits, or of floats in 0..1, with 8 bits.
-
-    Pillow's own conversion makes integers above 255 white, and such floats black.
-    """
-    if picture.mode == "F":
-        floats = np.nan_to_num(np.asarray(picture, np.float32))
-        scale = 255.0 if floats.max(initial=0.0) <= 1.0 else 1.0
-        return Image.fromarray(np.rint((floats * scale).clip(0.0, 255.0)).astype(np.uint8))
-    if not picture.mode.startswith("I"):
-        return picture
-    values = np.asarray(picture).clip(0, 65535)
-    return Image.fromarray((values // 257).astype(np.uint8))
