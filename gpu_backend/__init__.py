@@ -309,6 +309,7 @@ if TYPE_CHECKING:
     from gpu_backend.training.progress import duration as duration
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
+        MAX_NAME_NBYTES as MAX_NAME_NBYTES,
         Disk as Disk,
         FileGroup as FileGroup,
         part_name as part_name,
@@ -506,7 +507,9 @@ _HOMES = {
     "training.photo_tuning": ("PhotoTuning", "TunedProjection"),
     "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
-    "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
+    "whole_file": (
+        *("MAX_NAME_NBYTES", "Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
+    ),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

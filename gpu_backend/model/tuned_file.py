@@ -34,10 +34,12 @@ from gpu_backend.model.tensors import Loaded
 from gpu_backend.model.watch import Watch
 from gpu_backend.plain_text import printable
 from gpu_backend.quick_dataclass import dataclass
+from gpu_backend.whole_file import cut_name
 
 KEY = "latent-loom-tuned"
 VERSION = 1
 _MAX_TEXT = 4096
+_MAX_STEM_NBYTES = 115
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,9 +55,13 @@ class Base:
 
 
 def tuned_path(model: str | os.PathLike[str], photo: str | os.PathLike[str]) -> Path:
-    """Return where a model that is tuned to a photo is kept: ``hills.pkl`` -> ``hills.photo.safetensors``."""
+    """Return where a model that is tuned to a photo is kept: ``hills.pkl`` -> ``hills.photo.safetensors``.
+
+    Long names are cut, so that the file can be written, also with a number at its end.
+    """
     path = Path(model)
-    return path.with_name(f"{path.stem}.{Path(photo).stem}.safetensors")
+    names = cut_name(path.stem, _MAX_STEM_NBYTES), cut_name(Path(photo).stem, _MAX_STEM_NBYTES)
+    return path.with_name(f"{'.'.join(names)}.safetensors")
 
 
 def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: str | os.PathLike[str]) -> None:

@@ -52,6 +52,13 @@ def test_a_tuned_model_is_searched_with_the_encoder_of_the_model_that_it_changes
     assert open_encoder(tuned, network) is not None
 
 
+def test_a_model_whose_encoder_would_have_too_long_a_name_has_none(tmp_path: Path) -> None:
+    path = tmp_path / f"{'h' * 243}.safetensors"
+    write_safetensors(make_stylegan2(), path)
+    model = read_model(path)
+    assert open_encoder(model, open_gradients(model, device="cpu")) is None
+
+
 def test_a_tuned_model_may_have_an_encoder_of_its_own(hills: Model, tuned: Model) -> None:
     network = open_gradients(tuned, device="cpu")
     picture = torch.zeros((1, 3, tuned.spec.resolution, tuned.spec.resolution))

@@ -53,6 +53,11 @@ def test_changes_are_added_to_the_weights_of_the_other_model(base: Base, changes
     assert path.stat().st_size < 0.2 * base.path.stat().st_size
 
 
+def test_long_names_are_cut() -> None:
+    path = tuned_path("m" * 240 + ".pkl", "\u56fe" * 80 + ".png")
+    assert path.name == f"{'m' * 115}.{chr(0x56FE) * 38}.safetensors"
+
+
 def test_a_tuned_model_that_is_tuned_again_changes_the_first_model(
     base: Base, changes: dict[str, np.ndarray], tmp_path: Path
 ) -> None:
