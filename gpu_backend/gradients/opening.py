@@ -41,8 +41,10 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
     TorchError
         If torch is missing.
     DeviceError
-        If ``cuda`` is requested, but torch finds no GPU.
+        If there is no such device, or ``cuda`` is requested, but torch finds no GPU.
     """
+    if device not in TORCH_DEVICES:
+        raise DeviceError(f"The device of gradients must be one of {', '.join(TORCH_DEVICES)}, not {device!r:.40}.")
     with torch_needed("Computing gradients"):
         import torch
 

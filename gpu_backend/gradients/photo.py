@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +19,9 @@ _TURNED = (5, 6, 7, 8)
 """Values of EXIF's orientation that exchange width and height."""
 
 
-def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = None) -> NDArray[np.float32]:
+def read_photo(
+    path: str | os.PathLike[str], side: int, channels: int = 3, crop: Crop | None = None
+) -> NDArray[np.float32]:
     """Read a square of a picture, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
@@ -53,7 +56,9 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)
 
 
-def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
+def open_photo(
+    path: str | os.PathLike[str], mode: str = "RGB", longest: int | None = None
+) -> tuple[Image.Image, tuple[int, int]]:
     """Open a picture file, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
@@ -72,6 +77,7 @@ def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tup
     PictureFileError
         If the file cannot be read as a picture.
     """
+    path = Path(path)
     with opened_picture(path, path.name) as file:
         across, down = file.size
         is_turned = file.getexif().get(_ORIENTATION) in _TURNED

@@ -8,6 +8,7 @@ import torch
 
 from gpu_backend import (
     Base,
+    DeviceError,
     Model,
     encoder_path,
     open_encoder,
@@ -42,6 +43,12 @@ def write_encoder_of(model: Model, error: float) -> None:
     side, w_dim = encoder_side(model.spec.resolution), model.spec.w_dim
     tensors = {name: np.full(shape, error, np.float32) for name, shape in encoder_shapes(side, w_dim).items()}
     write_encoder(EncoderFile(side, tensors, 10, error), encoder_path(model.facts.path), model.facts.model_id, w_dim)
+
+
+@pytest.mark.parametrize("device", ["tpu", "cuda:0", 0])
+def test_a_device_that_there_is_not_is_refused(hills: Model, device: str) -> None:
+    with pytest.raises(DeviceError, match="one of auto, cpu, cuda, not"):
+        open_gradients(hills, device=device)
 
 
 def test_a_tuned_model_is_searched_with_the_encoder_of_the_model_that_it_changes(hills: Model, tuned: Model) -> None:

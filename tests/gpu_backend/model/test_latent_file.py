@@ -118,6 +118,10 @@ def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path) -> None:
         write_latent(tmp_path / "face.txt", LATENT)
 
 
+def test_rows_may_be_a_list() -> None:
+    assert stored_latent(ROWS.astype(np.float64).tolist()) == stored_latent(ROWS)
+
+
 def test_bytes_and_shape_have_to_agree() -> None:
     with pytest.raises(LoomError, match="2 of 3 in 8 bytes"):
         StoredLatent(b"\0" * 8, 2, 3)
@@ -151,6 +155,8 @@ def test_files_of_other_tools_give_one_or_many_without_names(tmp_path: Path) -> 
 def test_latents_of_different_models_are_not_written_to_one_file(tmp_path: Path) -> None:
     with pytest.raises(LoomError, match="different shapes"):
         write_latents(tmp_path / "both.npz", [("a", LATENT), ("b", stored_latent(ROWS[:2]))])
+    with pytest.raises(LoomError, match="at least one"):
+        write_latents(tmp_path / "none.npz", [])
     assert not list(tmp_path.iterdir())
 
 
