@@ -312,6 +312,7 @@ if TYPE_CHECKING:
         MAX_NAME_NBYTES as MAX_NAME_NBYTES,
         Disk as Disk,
         FileGroup as FileGroup,
+        check_same as check_same,
         part_name as part_name,
         remove_leftovers as remove_leftovers,
         write_part as write_part,
@@ -508,7 +509,8 @@ _HOMES = {
     "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
     "whole_file": (
-        *("MAX_NAME_NBYTES", "Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
+        *("MAX_NAME_NBYTES", "Disk", "FileGroup", "check_same", "part_name", "remove_leftovers", "write_part"),
+        "write_whole",
     ),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)

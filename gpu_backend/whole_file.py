@@ -173,6 +173,12 @@ def write_whole(
         _live.discard(aside.name)
 
 
+def check_same(path: Path, content: bytes) -> None:
+    """Raise OSError if a file that was just written has other bytes: a check for `write_whole`."""
+    if path.read_bytes() != content:
+        raise OSError(errno.EIO, "the disk returned other bytes than were written", str(path))
+
+
 def write_readable(path: Path, content: bytes, read: Callable[[Path], object]) -> None:
     """Write a file as `write_whole` does, if `read` accepts it.
 

@@ -37,7 +37,7 @@ from gpu_backend.model.source import BytesSource
 from gpu_backend.model.tensors import load_tensors
 from gpu_backend.model.watch import Watch
 from gpu_backend.recipe import StoredLatent
-from gpu_backend.whole_file import write_whole
+from gpu_backend.whole_file import check_same, write_whole
 
 Parsed = TypeVar("Parsed")
 
@@ -161,7 +161,7 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
-    write_whole(Path(path), target.getvalue())
+    _write(Path(path), target.getvalue())
 
 
 def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
@@ -195,7 +195,11 @@ def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
                     archive.writestr(zipfile.ZipInfo(f"latent/{name}"), data)
         case other:
             raise LoomError(f"W rows are written as {', '.join(LATENT_SUFFIXES)}, but not as {other or 'no suffix'!r}.")
-    write_whole(path, target.getvalue())
+    _write(path, target.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_whole(path, content, check=lambda aside: check_same(aside, content))
 
 
 def _names_of(data: bytes, count: int) -> list[str]:
