@@ -10,10 +10,10 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.source import Source
-from explorer_app.exporting.formats.picture_format import format_of_path
+from explorer_app.exporting.formats.picture_format import Size, format_of_path
 from explorer_app.exporting.sheet import ENDINGS, MAX_CELLS, SheetLayout, check_sheet_size, write_contact_sheet
 
-_SIDE_PX = 128
+_CELL = (128, 128)
 
 
 def check_sheet_options(options: argparse.Namespace) -> None:
@@ -64,9 +64,9 @@ def check_sheets(
     if options.grid is None and count > MAX_CELLS:
         raise UsageError(f"A sheet takes {MAX_CELLS:,} pictures, but there are {count:,}.")
     columns, rows = _grid_of(options, count)
-    side_px = _SIDE_PX if options.grid is None else max(options.size or (resolution,))
+    cell = _CELL if options.grid is None else options.size or (resolution, resolution)
     shown = min(count, columns * rows)
-    check_sheet_size(SheetLayout(columns).size_of(shown, (side_px, side_px)), shown, format_of_path(options.sheet))
+    check_sheet_size(SheetLayout(columns).size_of(shown, cell), shown, format_of_path(options.sheet))
 
 
 def _grid_of(options: argparse.Namespace, count: int) -> tuple[int, int]:
@@ -78,19 +78,19 @@ def write_sheets(options: argparse.Namespace, targets: Sequence[Path], console: 
     """Lay the pictures out. Raises ExportError if a sheet cannot be written."""
     sheets = sheet_paths(options, len(targets))
     columns, rows = _grid_of(options, len(targets))
-    side_px = _SIDE_PX if options.grid is None else _side_of(targets[0])
+    cell = _CELL if options.grid is None else _size_of(targets[0])
     for number, sheet in enumerate(sheets):
         shown = targets[number * columns * rows : (number + 1) * columns * rows]
-        write_contact_sheet(sheet, shown, columns=columns, side_px=side_px, dpi=options.dpi)
+        write_contact_sheet(sheet, shown, columns=columns, cell=cell, dpi=options.dpi)
     if len(sheets) == 1:
         console.conclude(f"See {sheets[0]} for all of them at a glance.")
     else:
         console.conclude(f"See {sheets[0]} to {sheets[-1].name} for all of them.")
 
 
-def _side_of(picture: Path) -> int:
-    """Return the longer side of a picture file in pixels."""
+def _size_of(picture: Path) -> Size:
+    """Return width and height of a picture file in pixels."""
     from PIL import Image  # when the first sheet is made
 
     with Image.open(picture) as image:
-        return max(image.size)
+        return image.size

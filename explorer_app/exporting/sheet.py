@@ -270,7 +270,7 @@ class SheetPainter:
 
 
 def write_contact_sheet(
-    path: Path, pictures: Sequence[Path], *, columns: int, side_px: int = 256, dpi: int | None = None
+    path: Path, pictures: Sequence[Path], *, columns: int, cell: Size = (256, 256), dpi: int | None = None
 ) -> None:
     """Lay picture files out in rows, in reading order, and write them as one file with the recipes that they hold.
 
@@ -280,8 +280,8 @@ def write_contact_sheet(
         Its ending, one of `ENDINGS`, says the format; a JPEG is the smaller file.
     columns
         Pictures in a row.
-    side_px
-        Each picture is fitted into a square of this side.
+    cell
+        Width and height that each picture is fitted into, whole and in its own shape.
     dpi
         Pixels an inch, for print; None says nothing.
 
@@ -290,13 +290,13 @@ def write_contact_sheet(
     ExportError
         If the sheet cannot be written.
     """
-    from PIL import Image  # when the first sheet is made
+    from PIL import Image, ImageOps  # when the first sheet is made
 
-    painter = SheetPainter(SheetLayout(columns), len(pictures), (side_px, side_px), _form_of(path, dpi))
+    painter = SheetPainter(SheetLayout(columns), len(pictures), cell, _form_of(path, dpi))
     cells: list[PictureDocument | None] = []
     for place, picture in enumerate(pictures):
         with Image.open(picture) as image:
-            small = image.convert("RGB").resize((side_px, side_px), Image.Resampling.LANCZOS)
+            small = ImageOps.pad(image.convert("RGB"), cell, Image.Resampling.LANCZOS, (0, 0, 0))
         painter.put(place, np.asarray(small)[..., ::-1])
         cells.append(_recipe_of(picture))
     write_output(path, painter.encode(cells))

@@ -357,12 +357,12 @@ def test_options_of_print_that_make_no_sense_are_refused(
 
 
 def test_a_grid_of_more_pictures_than_fit_becomes_several_sheets_for_print(command: Command, tmp_path: Path) -> None:
-    words = ["--seeds", "0-4", "--size", "32", "--dpi", "300", "--outdir", tmp_path / "out"]
+    words = ["--seeds", "0-4", "--size", "48x32", "--dpi", "300", "--outdir", tmp_path / "out"]
     outcome = command("render", *words, "--sheet", tmp_path / "all.png", "--grid", "2x2")
     assert outcome.status == 0
     assert sorted(path.name for path in tmp_path.glob("all*")) == ["all_1.png", "all_2.png"]
     with Image.open(tmp_path / "all_1.png") as sheet:
-        assert sheet.width > 2 * 32
+        assert sheet.size == (3 * 4 + 2 * 48, 3 * 4 + 2 * 32)
         assert sheet.info["dpi"] == pytest.approx((300, 300), abs=0.01)
     alone = command("render", *words, "--grid", "2x2")
     assert alone.status == 2

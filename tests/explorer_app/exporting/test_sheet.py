@@ -46,11 +46,21 @@ def pictures(tmp_path: Path) -> list[Path]:
 
 
 def test_pictures_stand_in_reading_order(tmp_path: Path, pictures: list[Path]) -> None:
-    write_contact_sheet(tmp_path / "sheet.png", pictures, columns=2, side_px=32)
+    write_contact_sheet(tmp_path / "sheet.png", pictures, columns=2, cell=(32, 32))
     with Image.open(tmp_path / "sheet.png") as sheet:
         assert sheet.size == (76, 76)
         assert [sheet.getpixel(place) for place in ((20, 20), (56, 20), (20, 56))] == COLOURS
         assert sheet.getpixel((56, 56)) == (0, 0, 0)
+
+
+def test_pictures_of_other_shapes_are_fitted_whole(tmp_path: Path) -> None:
+    Image.new("RGB", (32, 16), COLOURS[0]).save(tmp_path / "wide.png")
+    write_contact_sheet(tmp_path / "sheet.png", [tmp_path / "wide.png"], columns=1, cell=(32, 32))
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert [sheet.getpixel((20, y)) for y in (8, 12, 27, 31)] == [(0, 0, 0), COLOURS[0], COLOURS[0], (0, 0, 0)]
+    write_contact_sheet(tmp_path / "sheet.png", [tmp_path / "wide.png"] * 2, columns=2, cell=(32, 16))
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert sheet.size == (3 * 4 + 2 * 32, 2 * 4 + 16)
 
 
 def test_the_ending_says_the_format(tmp_path: Path, pictures: list[Path]) -> None:
@@ -101,7 +111,7 @@ def export(settings: SequenceSettings, stop_after: int = -1) -> None:
 def test_pictures_with_recipes_keep_them_on_a_contact_sheet(tmp_path: Path, pictures: list[Path]) -> None:
     frame = fake_frame(request(7))
     write_picture(tmp_path / "a.png", frame, model_name="cats")
-    write_contact_sheet(tmp_path / "sheet.png", [pictures[0], tmp_path / "a.png"], columns=2, side_px=32)
+    write_contact_sheet(tmp_path / "sheet.png", [pictures[0], tmp_path / "a.png"], columns=2, cell=(32, 32))
     sheet = read_sheet(tmp_path / "sheet.png")
     assert sheet is not None
     assert sheet.cells == (None, PictureDocument(request(7), "cats"))
