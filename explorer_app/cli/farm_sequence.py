@@ -11,7 +11,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import UsageError, count, gpu_list, priority
 from explorer_app.cli.console import Console
 from explorer_app.cli.path_text import folder_text
-from explorer_app.cli.sequence import written_text
+from explorer_app.cli.sequence import taken, written_text
 from explorer_app.exporting.errors import TakenError
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.address import FarmAddress, farm_address
@@ -121,9 +121,7 @@ def render_on_farm(settings: SequenceSettings, model: Model, options: argparse.N
                 "run the same command to continue."
             )
         if isinstance(error, TakenError):
-            raise UsageError(
-                f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
-            ) from error
+            raise taken(error, settings) from error
         raise
     if job.done < job.total:
         raise FarmError(

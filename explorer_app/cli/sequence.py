@@ -62,11 +62,15 @@ def render_sequence(
                 + (f" It renders {lost} more again, since a video is stored in segments." if lost else "")
             )
         if isinstance(error, TakenError):
-            raise UsageError(
-                f"{error.what}; choose another --name or --outdir, or replace it with --overwrite."
-            ) from error
+            raise taken(error, settings) from error
         raise
     console.conclude(written_text(settings, job.total))
+
+
+def taken(error: TakenError, settings: SequenceSettings) -> UsageError:
+    """Return the error of a place that another sequence has, with the options that choose another one."""
+    options = "--name or --outdir" if settings.video is None else "file for --video"
+    return UsageError(f"{error.what}; choose another {options}, or replace it with --overwrite.")
 
 
 def written_text(settings: SequenceSettings, total: int) -> str:

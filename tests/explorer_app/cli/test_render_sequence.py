@@ -125,6 +125,8 @@ def test_a_different_sequence_is_refused_unless_it_may_be_replaced(command: Comm
     last = outcome.err.splitlines()[-1]
     assert last.startswith("latentloom render: The folder ")
     assert last.endswith("; choose another --name or --outdir, or replace it with --overwrite.")
+    film = command(*words[:-3], "--seeds", "1,2", "--video", tmp_path / "path.gif")
+    assert film.err.strip().endswith("; choose another file for --video, or replace it with --overwrite.")
     assert content(tmp_path) == before
     assert command(*words, "1,2", "--overwrite").status == 0
     assert len(content(tmp_path)) == 4
