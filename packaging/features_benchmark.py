@@ -1,13 +1,13 @@
 """Time features of a discriminator on a GPU: ``python packaging/features_benchmark.py``.
 
 Maps of a picture, the distance from those of another one, and the gradient of the picture, as a step of a search has
-them, in one CUDA graph, with random weights. The table ``features.csv`` has milliseconds, medians, of
+them, in one CUDA graph, with random weights. The table ``feature_times.csv`` has milliseconds, medians, of
 
 ``fp32``    torch, grouped convolutions for filters, fp32 or TF32 as torch is set
 ``fp16``    torch, fp16 with channels last, filters that are part of the weights
 ``kernels`` own kernels
 
-and with ``--kernels`` ``features_kernels.csv`` has microseconds of each kernel of a step, as the profiler of torch sees
+and with ``--kernels`` ``feature_kernels.csv`` has microseconds of each kernel of a step, as the profiler of torch sees
 them without a graph. Tables go to ``assets/results/projection``.
 """
 
@@ -129,13 +129,13 @@ def main(words: Sequence[str] | None = None) -> None:
             }
             table.append(row | {"cosine_with_first": round(cosine, 6)})
             say(f"{name}, {way}: {row['ms']:.3f} ms, cosine of the gradient {cosine:.5f}")
-            write_table(table, options.out, "features")
+            write_table(table, options.out, "feature_times")
             if options.kernels:
                 for key, count, us in kernel_times(step):
                     kernels.append(
                         {"network": name, "by": way, "kernel": key[:80], "launches": count, "us": round(us, 2)}
                     )
-                write_table(kernels, options.out, "features_kernels")
+                write_table(kernels, options.out, "feature_kernels")
             del captured, step
         del network
 

@@ -46,6 +46,7 @@ SOURCE = "PointDrag"
 """Source of the edits."""
 
 MOST_POINTS = 32
+_TOO_MANY = f"{MOST_POINTS} points are set; remove one to set another."
 
 _MISSED = 1 / 64
 """Distance to its target, in widths of the picture, from which a handle that comes no nearer is frozen."""
@@ -201,7 +202,7 @@ class PointDrag(QObject):
         """Set a handle or a pin, and select it. A stroke under way ends first."""
         self.finish()
         if len(self.points) >= MOST_POINTS:
-            self._messages.warning(f"{MOST_POINTS} points are set; remove one to set another.")
+            self._messages.warning(_TOO_MANY)
             return
         self._points = self._points.with_added(DragPoint(place, place, is_pin))
         self._picture = content_of(resolve(self._editing.session))
@@ -249,6 +250,9 @@ class PointDrag(QObject):
         obstacle = self._obstacle()
         if obstacle:
             self._messages.warning(obstacle)
+            return False
+        if index is None and len(self._points.taken(None, place, together=together).points) > MOST_POINTS:
+            self._messages.warning(_TOO_MANY)
             return False
         held = None if index is None else self.points[index]
         self._playback.set_playing(False)

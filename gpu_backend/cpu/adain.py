@@ -8,6 +8,7 @@ strips are merged in double precision (Chan et al. 1983, equation 2.1), which ke
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 
 import torch
@@ -53,6 +54,7 @@ class AdainEnd:
     def __init__(self, step: Step, site: Site, rows: tuple[int, int], channels: tuple[int, int]) -> None:
         attributes: Attributes = step.attributes
         first, end = channels
+        self._strip_floats = STRIP_NBYTES // 4 * site.team.width
         self.rows, self.channels = rows, channels
         self._side, self._act = attributes.resolution, attributes.act
         self._gain = 1.0 if isinstance(attributes, AdainInput) else weight_gain(attributes.in_channels)
@@ -76,10 +78,13 @@ class AdainEnd:
     def scratch_floats(self) -> int:
         """Size of the working memory in floats: a strip of the layer, at least one row."""
         width = self._bias.shape[0]
-        return max(STRIP_NBYTES // 4, self._side * width)
+        return max(self._strip_floats, self._side * width)
 
     def attach(self, scratch: Tensor) -> None:
         self._work = scratch
+
+    def replay_key(self) -> Hashable:
+        return None  # the moments are made anew at each run
 
     def begin(self, sample: int) -> None:
         """Set the noise of this frame and reset the moments for the next sample."""

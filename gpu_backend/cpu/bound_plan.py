@@ -18,6 +18,7 @@ from gpu_backend.cpu.first_inputs import fill_inputs
 from gpu_backend.cpu.kernel import Kernel, PackedWeights, Site
 from gpu_backend.cpu.kernel_table import KERNELS
 from gpu_backend.cpu.noise_pictures import NoisePictures
+from gpu_backend.cpu.replay import Replay, Replays
 from gpu_backend.cpu.team import Team
 from gpu_backend.errors import CancelledError
 from gpu_backend.plan.executor import FRAME_OUTPUTS
@@ -45,20 +46,23 @@ class CpuBoundPlan:
         samples = plan.steps[0].samples if plan.steps else plan.key.batch
         site = Site(samples or plan.key.batch, buffers, weights, packed, team, self._noise)
         self._kernels: tuple[Kernel, ...] = ()
+        self._replays = Replays(())
         self._scratch = torch.empty(0)
         # Weights are packed in many small operations. With several torch threads, synchronisation would cost more
         # than the work, and take seconds on a busy machine.
-        team.run_alone(lambda: self._make_kernels(site))
+        team.run_narrow(lambda: self._make_kernels(site))
         fill_inputs(plan, self._inputs, weights)
 
     def _make_kernels(self, site: Site) -> None:
         with torch.inference_mode():
-            kernels = []
+            kernels, replays = [], []
             for step in self._plan.steps:
                 if step.samples and step.samples < site.batch:
                     site = self._narrowed(site, step.samples)
                 kernels.append(KERNELS[step.op](step, site))
-            self._kernels = tuple(kernels)
+                outputs = [site.buffers[name] for name in step.outputs]
+                replays.append(Replay(kernels[-1], self._team, f"{step.layer} {step.op}", outputs))
+            self._kernels, self._replays = tuple(kernels), Replays(replays)
             self._scratch = torch.empty(max((kernel.scratch_floats for kernel in self._kernels), default=0))
             for kernel in self._kernels:
                 kernel.attach(self._scratch)
@@ -77,7 +81,10 @@ class CpuBoundPlan:
 
     @property
     def nbytes(self) -> int:
-        """Memory of arena, working memory, noise, inputs and outputs in bytes; the executor owns packed weights."""
+        """Memory of arena, working memory, noise, inputs and outputs in bytes, without recordings.
+
+        The executor owns packed weights.
+        """
         arrays = (*self._inputs.values(), *self._outputs.values())
         return self._arena.nbytes + self._scratch.nbytes + self._noise.nbytes + sum(array.nbytes for array in arrays)
 
@@ -97,7 +104,7 @@ class CpuBoundPlan:
     ) -> FinishedRun:
         """Run synchronously: copy the inputs, run every step, and return copies of the outputs.
 
-        ``image`` is a view if it is requested without ``pixels``. `use_graph` has no effect.
+        ``image`` is a view if it is requested without ``pixels``. Kernels are replayed if `use_graph` is set.
 
         Raises
         ------
@@ -113,12 +120,12 @@ class CpuBoundPlan:
 
         def run_steps() -> None:
             with torch.inference_mode():
-                for kernel in self._kernels:
+                for run in self._replays.runs() if use_graph else [kernel.run for kernel in self._kernels]:
                     _check_wanted(should_cancel)
                     if measure:
-                        times_us.append(_timed_us(kernel.run))
+                        times_us.append(_timed_us(run))
                     else:
-                        kernel.run()
+                        run()
 
         self._team.run_alone(run_steps)
         return FinishedRun(
@@ -184,7 +191,7 @@ class CpuBoundPlan:
         return observed
 
     def close(self) -> None:
-        self._kernels = ()
+        self._kernels, self._replays = (), Replays(())
         self._inputs, self._outputs = {}, {}
         self._noise.clear()
         self._arena = self._scratch = torch.empty(0)

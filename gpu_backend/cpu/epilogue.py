@@ -8,7 +8,7 @@ the cache, so that memory is traversed once.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from typing import Protocol
 
 import torch
@@ -24,13 +24,17 @@ STRIP_NBYTES = 1 << 20
 """Bytes of activations in a strip: about the size of a core's L2 cache."""
 
 
-def strip_rows(row_nbytes: int, rows: int) -> int:
-    """Return the rows of a strip of about STRIP_NBYTES, at least one."""
-    return max(1, min(rows, STRIP_NBYTES // row_nbytes))
+def strip_rows(row_nbytes: int, rows: int, width: int = 1) -> int:
+    """Return the rows of a strip of about STRIP_NBYTES for each of `width` threads, at least one."""
+    return max(1, min(rows, STRIP_NBYTES * width // row_nbytes))
 
 
 class LayerEnd(Protocol):
     """Epilogue over some rows and channels of a layer."""
+
+    def replay_key(self) -> Hashable:
+        """Return what the torch calls of the next run depend on, as `Kernel.replay_key` does."""
+        ...
 
     def begin(self, sample: int) -> None:
         """Set the values of this frame for one sample."""
@@ -73,18 +77,25 @@ class Epilogue:
         if attributes.noise_index >= 0:
             self._noise = site.noise.of(step)[rows[0] : rows[1]]
             self._noise_gain = site.buffers[step.inputs[4]][attributes.noise_index]
-            self._strength = float(site.weight(step, "noise_strength")) * self._gain
+            self._noise_gain_value = self._noise_gain.numpy()
+            self._strength = (site.weight(step, "noise_strength").double() * self._gain).view(())
+            self._has_strength = bool(self._strength)
+            self._factor = torch.empty((), dtype=torch.float64)
             self._scaled_noise = torch.empty(rows[1] - rows[0], attributes.resolution, 1)
-        self._noise_is_on = False
+
+    @property
+    def _noise_is_on(self) -> bool:
+        return self._noise is not None and self._has_strength and bool(self._noise_gain_value)
+
+    def replay_key(self) -> Hashable:
+        return self._noise_is_on
 
     def begin(self, sample: int) -> None:
         """Set this frame's coefficients and noise for one sample."""
         torch.mul(self._demod[sample], self._gain, out=self._scale)
-        if self._noise is not None:
-            factor = float(self._noise_gain) * self._strength
-            self._noise_is_on = factor != 0.0
-            if self._noise_is_on:
-                torch.mul(self._noise, factor, out=self._scaled_noise[..., 0])
+        if self._noise is not None and self._noise_is_on:
+            torch.mul(self._noise_gain, self._strength, out=self._factor)
+            torch.mul(self._noise, self._factor, out=self._scaled_noise[..., 0])
 
     def finish(self, raw: Tensor, first_row: int, out: Tensor) -> None:
         """Write rows of the layer."""

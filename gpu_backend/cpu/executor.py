@@ -12,7 +12,7 @@ from torch import Tensor
 from gpu_backend.cpu.bound_plan import CpuBoundPlan
 from gpu_backend.cpu.kernel import PackedWeights
 from gpu_backend.cpu.reference_plan import ReferencePlan
-from gpu_backend.cpu.team import Team
+from gpu_backend.cpu.team import Team, division_of
 from gpu_backend.plan.plan import Plan, Precision
 
 
@@ -32,7 +32,7 @@ class CpuExecutor:
     """
 
     def __init__(self, weights: Mapping[str, NDArray[np.float32]], *, threads: int | None = None) -> None:
-        self._team = Team(torch.get_num_threads() if threads is None else threads)
+        self._team = Team(*division_of(torch.get_num_threads() if threads is None else threads))
         self._weights = {name: _shared_tensor(array) for name, array in weights.items()}
         self._packed = PackedWeights()
         self._bound: list[CpuBoundPlan | ReferencePlan] = []

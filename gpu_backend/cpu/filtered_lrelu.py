@@ -14,6 +14,7 @@ The activation's gain is folded into the first filter, because the activation is
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from functools import partial
 
 import torch
@@ -28,7 +29,7 @@ from gpu_backend.plan.plan import Step
 from gpu_backend.quick_dataclass import dataclass
 
 _TILE_FLOATS = 1 << 20
-"""Values at the higher rate in a tile."""
+"""Values at the higher rate in a tile, for each thread that torch splits an operation over."""
 _MOST_CHANNELS = 64
 """Channels of a tile: more channels mean a smaller side, and a larger fraction of halo."""
 _VECTOR = 16
@@ -94,7 +95,7 @@ class FilteredLreluKernel(Kernel):
         self._team = site.team
         groups = _channel_groups(self._attributes.channels)
         widths = sorted({end - first for first, end in groups})
-        sides = _sides(self._attributes, widths[-1])
+        sides = _sides(self._attributes, widths[-1], site.team.width)
         self._reach = {side: reach_of(self._attributes, *side) for side in sides}
         self._crop = min(min(reach.cut, reach.rest) for reach in self._reach.values())
         self._filters = {width: self._packed(step, site, width) for width in widths}
@@ -109,6 +110,9 @@ class FilteredLreluKernel(Kernel):
 
     def run(self) -> None:
         self._team.run(self._lane)
+
+    def replay_key(self) -> Hashable:
+        return "always"
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -168,13 +172,13 @@ def _channel_groups(channels: int) -> list[tuple[int, int]]:
     return [(first * _VECTOR, min(end * _VECTOR, channels)) for first, end in spans(vectors, count)]
 
 
-def _sides(attributes: FilteredLrelu, channels: int) -> list[tuple[int, int]]:
+def _sides(attributes: FilteredLrelu, channels: int, width: int = 1) -> list[tuple[int, int]]:
     """Divide an output axis so that a square tile of `channels` channels has at most the maximum tile size.
 
     Tile boundaries fall where input and output samples are in the same phase, so all tiles are cropped equally.
     """
     size, step = attributes.out_size, attributes.up // math.gcd(attributes.up, attributes.down)
-    most = max(step, int((math.sqrt(_TILE_FLOATS / channels) - attributes.down_taps) / attributes.down))
+    most = max(step, int((math.sqrt(_TILE_FLOATS * width / channels) - attributes.down_taps) / attributes.down))
     side = -(-size // -(-size // most))
     side = -(-side // step) * step
     return [(first, min(first + side, size)) for first in range(0, size, side)]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -83,6 +83,13 @@ class Kernel(ABC):
     @abstractmethod
     def run(self) -> None:
         """Execute the step."""
+
+    def replay_key(self) -> Hashable:
+        """Return what the torch calls of the next `run` depend on: equal keys mean equal calls on the same memory.
+
+        None if they depend on more, so that they cannot be replayed.
+        """
+        return None
 
     def layer_output(self) -> Tensor | None:
         """Return the layer's output in the last run, (batch, channels, height, width); None if it is not a layer."""

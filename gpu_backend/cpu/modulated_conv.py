@@ -9,6 +9,7 @@ Milliseconds for each layer without epilogue on two AVX-512 cores, direct / Wino
 
 from __future__ import annotations
 
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
@@ -22,7 +23,6 @@ from gpu_backend.cpu.kernel import BumpAllocator, Kernel, Site, allocated_floats
 from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, layer_parts, spans
 from gpu_backend.cpu.weight_stack import WeightStack
 from gpu_backend.cpu.winograd import (
-    MIN_TILES,
     MIN_TILES_OF_LARGE,
     TILE,
     InputTiles,
@@ -55,25 +55,8 @@ def make_convolution_kernel(step: Step, site: Site, make_end: MakeEnd = Epilogue
     """Return the kernel that suits the layer's size."""
     if not suits_winograd(step.attributes):
         return DirectConv(step, site, make_end)
-    side, tiles = step.attributes.resolution, -(-step.attributes.resolution // TILE)
-    tiles_of_lane = -(-tiles // site.team.lanes) * tiles
-    if side <= CHANNEL_SPLIT_MAX_SIDE or tiles_of_lane < MIN_TILES:
-        return SharedWinogradConv(step, site, make_end)
-    return WinogradConv(step, site, make_end)
-
-
-def shared_parts(side: int, channels: int, lanes: int) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-    """Rows of tiles and output channels of each lane of a `SharedWinogradConv`.
-
-    The lanes divide the channels, and the rows too where enough tiles for a matrix product remain. With 16 lanes,
-    64 x 64 is divided into four by four.
-    """
-    tiles = -(-side // TILE)
-    groups = max(
-        (count for count in range(1, lanes + 1) if lanes % count == 0 and tiles // count * tiles >= MIN_TILES),
-        default=1,
-    )
-    return [(rows, part) for rows in spans(tiles, groups) for part in spans(channels, lanes // groups)]
+    is_small = step.attributes.resolution <= CHANNEL_SPLIT_MAX_SIDE
+    return (SharedWinogradConv if is_small else WinogradConv)(step, site, make_end)
 
 
 class WinogradConv(Kernel):
@@ -87,7 +70,7 @@ class WinogradConv(Kernel):
         for rows, _ in layer_parts(side, attributes.out_channels, site.team.lanes):
             if rows[0] < rows[1]:
                 weights = _transformed(step, site, channels)
-                convolution = WinogradConvolution(weights, side, rows, attributes.pad)
+                convolution = WinogradConvolution(weights, side, rows, attributes.pad, width=site.team.width)
                 self._lanes.append((convolution, make_end(step, site, rows, channels)))
         self.scratch_floats = sum(convolution.scratch_floats for convolution, _ in self._lanes)
 
@@ -98,6 +81,9 @@ class WinogradConv(Kernel):
 
     def run(self) -> None:
         self._team.run(self._lane)
+
+    def replay_key(self) -> Hashable:
+        return self._lanes[0][1].replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -112,10 +98,7 @@ class WinogradConv(Kernel):
 
 
 class SharedWinogradConv(Kernel):
-    """Winograd convolution of a small layer, or for many lanes.
-
-    The lanes divide its rows to transform the input, then its products by `shared_parts`.
-    """
+    """Winograd convolution of a small layer: the lanes divide its rows to transform the input, then its channels."""
 
     def __init__(self, step: Step, site: Site, make_end: MakeEnd = Epilogue) -> None:
         attributes: Attributes = step.attributes
@@ -127,18 +110,17 @@ class SharedWinogradConv(Kernel):
             for first, end in spans(self._tile_rows, lanes)
             if first < end
         ]
-        self._outputs: list[tuple[tuple[int, int], OutputTiles, LayerEnd, Tensor]] = []
-        for (first, end), channels in shared_parts(side, attributes.out_channels, lanes):
+        self._outputs: list[tuple[OutputTiles, LayerEnd, Tensor]] = []
+        for channels in spans(attributes.out_channels, lanes):
             if channels[0] < channels[1]:
-                rows = TILE * first, min(TILE * end, side)
-                tiles = OutputTiles(_transformed(step, site, channels), side, rows, end - first)
-                layer_end = make_end(step, site, rows, channels)
-                self._outputs.append(((first, end), tiles, layer_end, self._out[..., slice(*channels)]))
+                tiles = OutputTiles(_transformed(step, site, channels), side, (0, side), self._tile_rows)
+                layer_end = make_end(step, site, (0, side), channels)
+                self._outputs.append((tiles, layer_end, self._out[..., slice(*channels)]))
         self._transformed_shape = InputTiles(inputs, side, self._tile_rows, attributes.pad).shapes()[1]
         self.scratch_floats = allocated_floats(
             self._transformed_shape,
             *(shape for _, tiles in self._inputs for shape in tiles.shapes()),
-            *(shape for _, tiles, _, _ in self._outputs for shape in tiles.shapes()),
+            *(shape for tiles, _, _ in self._outputs for shape in tiles.shapes()),
         )
 
     def attach(self, scratch: Tensor) -> None:
@@ -147,13 +129,16 @@ class SharedWinogradConv(Kernel):
         for first, tiles in self._inputs:
             y, g = (carver.take(*shape) for shape in tiles.shapes())
             tiles.attach(y, g, v[:, :, first : first + g.shape[2]])
-        for (first, end), output, _, _ in self._outputs:
-            output.attach(v[:, :, first:end], *(carver.take(*shape) for shape in output.shapes()))
+        for output, _, _ in self._outputs:
+            output.attach(v, *(carver.take(*shape) for shape in output.shapes()))
 
     def run(self) -> None:
         for sample in range(self._x.shape[0]):
             self._team.run(partial(self._transform, sample))
             self._team.run(partial(self._multiply, sample))
+
+    def replay_key(self) -> Hashable:
+        return self._outputs[0][1].replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -165,9 +150,9 @@ class SharedWinogradConv(Kernel):
 
     def _multiply(self, sample: int, lane: int) -> None:
         if lane < len(self._outputs):
-            (first, _), tiles, epilogue, out = self._outputs[lane]
+            tiles, epilogue, out = self._outputs[lane]
             epilogue.begin(sample)
-            tiles.run(first, epilogue, out[sample])
+            tiles.run(0, epilogue, out[sample])
 
 
 @dataclass(eq=False)
@@ -200,7 +185,7 @@ class DirectConv(Kernel):
             samples, height = self._extent(chunks[min(1, len(chunks) - 1)])
             convolve = _packed(step, site, (first, end), (samples, inputs, height, width))
             epilogue = make_end(step, site, rows, (first, end))
-            strip = strip_rows(row_nbytes, rows[1] - rows[0])
+            strip = strip_rows(row_nbytes, rows[1] - rows[0], site.team.width)
             out = self._out[..., first:end]
             self._parts.append(_DirectPart(rows, chunks, convolve, epilogue, out, strip, torch.empty(0)))
         self.scratch_floats = allocated_floats(*(self._scaled_shape(part) for part in self._parts))
@@ -212,6 +197,9 @@ class DirectConv(Kernel):
 
     def run(self) -> None:
         self._team.run(self._lane)
+
+    def replay_key(self) -> Hashable:
+        return self._parts[0].epilogue.replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)

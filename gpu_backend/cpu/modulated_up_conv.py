@@ -5,6 +5,8 @@ The direct way is a packed transposed convolution, then the FIR filter and the e
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import numpy as np
 import torch
 from numpy.typing import NDArray
@@ -60,6 +62,9 @@ class UpConv(Kernel):
     def run(self) -> None:
         self._team.run(self._lane)
 
+    def replay_key(self) -> Hashable:
+        return self._lanes[0][0].epilogue.replay_key()
+
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
 
@@ -95,7 +100,7 @@ class _Part(Kernel):
         style = input_style(step, site)
         self._style = None if style is None else style[samples, None, None, :]
         self._out = site.buffers[step.outputs[0]][..., first:end]
-        self._epilogue = epilogue
+        self.epilogue = epilogue
         self._samples, self._is_first = range(*chunk.samples), rows[0] == lane_rows[0]
         batch, height, width, inputs = self._x.shape
         # Weights packed for one height are valid for all heights.
@@ -135,7 +140,7 @@ class _Part(Kernel):
         columns = self._filtered[:, self._crop :]
         for sample, plane in zip(self._samples, t, strict=True):
             if self._is_first:
-                self._epilogue.begin(sample)
+                self.epilogue.begin(sample)
             flat = plane.reshape(self._height, -1)
             for number, row in enumerate(range(*self._rows, self._strip)):
                 out = self._out[sample, row : min(row + self._strip, self._rows[1])]
@@ -145,7 +150,7 @@ class _Part(Kernel):
                 if self._edge:
                     out[:, 0].sub_(columns[:rows, self._pad_left], alpha=self._edge)
                     out[:, -1].sub_(columns[:rows, self._pad_left + self._size - 1], alpha=self._edge)
-                self._epilogue.finish(out, row, out)
+                self.epilogue.finish(out, row, out)
 
     def _shapes(self) -> tuple[tuple[int, ...], ...]:
         columns = self._pad_left + self._size + self._pad_right

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Hashable
 from dataclasses import dataclass
 from functools import partial
 
@@ -57,6 +58,9 @@ class StylesKernel(Kernel):
 
     def run(self) -> None:
         self._team.run(self._lane)
+
+    def replay_key(self) -> Hashable:
+        return "always"
 
     def _lane(self, lane: int) -> None:
         for layer in self._layers[lane :: self._team.lanes]:

@@ -31,7 +31,7 @@ from gpu_backend.cpu.weight_stack import MIN_PACKED_SIZE, WeightStack
 TILE = 4
 _SIDE = TILE + 2
 _STRIP_NBYTES = 5 << 18
-"""Bytes of transformed input in a strip: near the size of a core's L2 cache."""
+"""Bytes of transformed input in a strip, for each thread: near the size of a core's L2 cache."""
 MIN_TILES, MIN_TILES_OF_LARGE = 64, 128
 """Minimum number of tiles in a matrix product, the second if its weights are large enough for `WeightStack` to pack
 them: fewer would read the weights too often. A layer of 64 x 64 x 256 takes 9.8 ms with 128 tiles, 10.7 with 64."""
@@ -210,14 +210,22 @@ class WinogradConvolution:
         Range of output rows; both ends are multiples of the tile size, or the last is the end. None for all.
     pad
         Zero padding around the input.
+    width
+        Threads that torch splits each operation over.
     """
 
     def __init__(
-        self, weights: WeightStack, resolution: int, rows: tuple[int, int] | None = None, pad: int = 1
+        self,
+        weights: WeightStack,
+        resolution: int,
+        rows: tuple[int, int] | None = None,
+        pad: int = 1,
+        *,
+        width: int = 1,
     ) -> None:
         self._tiles = -(-resolution // TILE)
         rows = (0, resolution) if rows is None else rows
-        strip = strip_of(rows, self._tiles, weights.inputs, weights.outputs)
+        strip = strip_of(rows, self._tiles, weights.inputs, weights.outputs, width)
         self._firsts = range(rows[0] // TILE, -(-rows[1] // TILE), strip)
         self._input = InputTiles(weights.inputs, resolution, strip, pad)
         self._output = OutputTiles(weights, resolution, rows, strip)
@@ -262,12 +270,12 @@ class WinogradConvolution:
         return y, (piece,), (piece,), *spare
 
 
-def strip_of(rows: tuple[int, int], tiles: int, inputs: int, outputs: int) -> int:
+def strip_of(rows: tuple[int, int], tiles: int, inputs: int, outputs: int, width: int = 1) -> int:
     """Return the tile rows of a strip: about as many as fit, in strips of equal size; powers of two stay so."""
     count = -(-rows[1] // TILE) - rows[0] // TILE
     row_nbytes = 4 * _SIDE * _SIDE * tiles * max(inputs, outputs)
     least = MIN_TILES_OF_LARGE if inputs * outputs >= MIN_PACKED_SIZE else MIN_TILES
-    wanted = max(1, min(count, max(least // tiles, _STRIP_NBYTES // row_nbytes)))
+    wanted = max(1, min(count, max(least // tiles, _STRIP_NBYTES * width // row_nbytes)))
     if count & (count - 1) == 0:
         return 1 << (wanted.bit_length() - 1)
     return -(-count // -(-count // wanted))

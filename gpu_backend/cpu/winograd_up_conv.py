@@ -25,9 +25,10 @@ direct sum, for unit-variance data and 64 to 512 channels.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from itertools import accumulate
 
 import torch
 from torch import Tensor
@@ -56,7 +57,7 @@ _PRODUCTS = _POINTS + TILE
 _REACH = _OUT_TILE + 4
 """Rows of the filtered layer that a tile reaches."""
 _STRIP_TILES = 128
-"""Tiles of a strip, about: enough rows for a matrix product, in few calls."""
+"""Tiles of a strip for each thread, about: enough rows for a matrix product, in few calls."""
 
 _EVALUATION = ((-1, 1, 1, -1), (1 / 2, 1 / 4, 1, 1 / 8), (2, 4, 1, 8))
 """Values at -1, 1 / 2 and 2 of the planes x[1], x[2], x[0], x[3]. In this order, the planes of the odd samples (0 .. 3)
@@ -240,12 +241,21 @@ class UpOutputTiles:
         Taps of the FIR filter.
     edge
         Weight of t's first and last sample that the first and last filtered sample have in excess.
+    group
+        Rows of tiles whose columns are added and ended together: more take fewer calls, and more of the cache.
     """
 
     def __init__(
-        self, weights: WeightStack, rows: tuple[int, int], tiles: int, taps: Sequence[float], edge: float
+        self,
+        weights: WeightStack,
+        rows: tuple[int, int],
+        tiles: int,
+        taps: Sequence[float],
+        edge: float,
+        group: int = 1,
     ) -> None:
         self._weights, self._rows, self._tiles, self._edge = weights, rows, tiles, edge
+        self._group = min(group, rows[1] - rows[0])
         self._matrix = filter_matrix(taps)
         self._row = tiles * weights.outputs
 
@@ -255,13 +265,15 @@ class UpOutputTiles:
 
     def shapes(self) -> tuple[tuple[int, ...], ...]:
         """Return the shapes of the working memory besides: columns, and both sides of the seams."""
-        return (_OUT_TILE, _REACH, self._row), (4, _PRODUCTS, self._row), (4, _PRODUCTS, self._row)
+        columns = self._group * _OUT_TILE, _REACH, self._row
+        return columns, (4, _PRODUCTS, self._row), (4, _PRODUCTS, self._row)
 
     def attach(self, v: Tensor, m: Tensor, r: Tensor, z: Tensor, head: Tensor, carry: Tensor) -> None:
         """Set the flat memory of evaluated tiles and of `sizes`, where `r` may overlap `v`, and that of `shapes`."""
         self._v, self._m, self._r = v, m, r
         self._head, self._carry = head, carry
-        self._columns = {count: self._columns_of(z[:count]) for count in range(1, _OUT_TILE + 1)}
+        self._z = z
+        self._columns: dict[int, _Columns] = {}
         self._views: dict[int, _Views] = {}
 
     def run(self, first: int, count: int, epilogue: LayerEnd, out: Tensor) -> None:
@@ -291,17 +303,19 @@ class UpOutputTiles:
         else:
             skipped = 2  # above the picture
         self._carry.copy_(views.bottom)
-        for t in range(count):
-            row = _OUT_TILE * (first + t) - 2
-            self._finish(views.complete[skipped][t], row + skipped, epilogue, out)
-            skipped = 0
+        row = _OUT_TILE * first - 2 + skipped
+        for t in range(0, count, self._group):
+            completed = views.complete[0][t : t + self._group]
+            if t == 0:
+                completed = [views.complete[skipped][0], *completed[1:]]
+            row = self._finish(completed, row, epilogue, out)
         if first + count == self._tiles:
-            self._finish(self._carry[:2], _OUT_TILE * self._tiles - 2, epilogue, out)
+            self._finish([self._carry[:2]], row, epilogue, out)
 
     def finish_seam(self, above: UpOutputTiles, epilogue: LayerEnd, out: Tensor) -> None:
         """Compute the first four rows of the lane, to which the lane above contributes."""
         self._head.add_(above._carry)
-        self._finish(self._head, _OUT_TILE * self._rows[0] - 2, epilogue, out)
+        self._finish([self._head], _OUT_TILE * self._rows[0] - 2, epilogue, out)
 
     def _views_of(self, count: int) -> _Views:
         inputs, outputs, tiles = self._weights.inputs, self._weights.outputs, count * self._tiles
@@ -338,17 +352,28 @@ class UpOutputTiles:
             self._matrix.expand(z.shape[0], -1, -1), z, overlaps, edges, split[:, 2:ends].permute(0, 2, 1, 3)
         )
 
-    def _finish(self, r: Tensor, row: int, epilogue: LayerEnd, out: Tensor) -> None:
-        """Filter some rows along columns, and end them; `r` is (rows, 9, tiles * out_channels)."""
-        columns = self._columns[r.shape[0]]
-        torch.bmm(columns.matrices, r, out=columns.z)
+    def _finish(self, parts: Sequence[Tensor], row: int, epilogue: LayerEnd, out: Tensor) -> int:
+        """Filter some rows along columns, and end them; return the row after these.
+
+        The rows from `row` on are in parts that follow each other, (rows, 9, tiles * out_channels).
+        """
+        ends = list(accumulate(part.shape[0] for part in parts))
+        count = ends[-1]
+        if count not in self._columns:
+            self._columns[count] = self._columns_of(self._z[:count])
+        columns = self._columns[count]
+        for part, end in zip(parts, ends, strict=True):
+            some = slice(end - part.shape[0], end)
+            torch.bmm(columns.matrices[some], part, out=columns.z[some])
         for own, neighbour in columns.overlaps:
             own.add_(neighbour)
         if self._edge:
-            products = r.unflatten(2, (self._tiles, -1))
-            columns.edges[0].sub_(products[:, 0, 0], alpha=self._edge)
-            columns.edges[1].sub_(products[:, 1, -1], alpha=self._edge)
-        epilogue.finish(columns.raw, row, out[row : row + r.shape[0]])
+            for part, end in zip(parts, ends, strict=True):
+                some, products = slice(end - part.shape[0], end), part.unflatten(2, (self._tiles, -1))
+                columns.edges[0][some].sub_(products[:, 0, 0], alpha=self._edge)
+                columns.edges[1][some].sub_(products[:, 1, -1], alpha=self._edge)
+        epilogue.finish(columns.raw, row, out[row : row + count])
+        return row + count
 
 
 @dataclass(frozen=True, eq=False)
@@ -380,12 +405,15 @@ class _Layer(Kernel):
         for rows, channels in parts:
             if rows[0] == rows[1] or channels[0] == channels[1]:
                 continue
-            strip = strip_of(rows[1] - rows[0], self._tiles)
+            strip = strip_of(rows[1] - rows[0], self._tiles, site.team.width)
             weights = _transformed(step, site, channels)
             ended = max(0, _OUT_TILE * rows[0] - 2), _OUT_TILE * rows[1] - (2 if rows[1] < self._tiles else 0)
             epilogue = make_end(step, site, ended, channels)
-            tiles = UpOutputTiles(weights, rows, self._tiles, attributes.taps, edge)
+            tiles = UpOutputTiles(weights, rows, self._tiles, attributes.taps, edge, site.team.width)
             self._lanes.append(_Lane(tiles, rows, strip, epilogue, self._out[..., slice(*channels)]))
+
+    def replay_key(self) -> Hashable:
+        return self._lanes[0].epilogue.replay_key()
 
     def layer_output(self) -> Tensor:
         return self._out.permute(0, 3, 1, 2)
@@ -492,9 +520,9 @@ def make_winograd_up_conv(step: Step, site: Site, make_end: MakeEnd = Epilogue) 
     return (ChannelUpConv if is_small else RowUpConv)(step, site, make_end)
 
 
-def strip_of(rows: int, tiles: int) -> int:
+def strip_of(rows: int, tiles: int, width: int = 1) -> int:
     """Return the rows of tiles of a strip: about as many as fit, in strips of nearly equal size."""
-    wanted = max(1, min(rows, _STRIP_TILES // tiles))
+    wanted = max(1, min(rows, _STRIP_TILES * width // tiles))
     return -(-rows // -(-rows // wanted))
 
 
@@ -503,5 +531,7 @@ def _transformed(step: Step, site: Site, channels: tuple[int, int]) -> WeightSta
     tiles = (step.attributes.resolution // _OUT_TILE) ** 2
     return site.packed.get(
         (step.weights["weight"], "winograd up", channels),
-        lambda: WeightStack(transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES), site.team),
+        lambda: WeightStack(
+            transform_up_weight(weight, site.team), min(tiles, _STRIP_TILES * site.team.width), site.team
+        ),
     )

@@ -100,7 +100,7 @@ class BoundPlan(Protocol):
         measure
             Time each step.
         use_graph
-            Replay a captured graph, if the device has graphs. Ignored by executors without graphs.
+            Replay a captured graph, or recorded calls on the CPU. Ignored by executors without either.
         should_cancel
             Called now and then. Once it returns true, this method or `wait` raises CancelledError: the inputs were
             copied, and the outputs are undefined until the next run.

@@ -12,7 +12,7 @@ class RenderOptions:
     Attributes
     ----------
     use_graph
-        Replay a captured CUDA graph; False launches kernels one by one. Ignored on the CPU.
+        Replay a captured CUDA graph, or recorded calls on the CPU; False launches kernels, or calls torch, one by one.
     use_fused
         Run the fused kernels; False runs the plain ones that they are checked against (on the CPU: the reference
         functions).

@@ -246,24 +246,14 @@ def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, wei
 
 
 def _up_conv(
-    macros: dict[str, str],
-    grid: tuple[int, ...],
-    x: int,
-    weight: int,
-    x_map: bytes,
-    weight_map: bytes,
-    sums: int,
-    *sizes: int,
+    macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, weight_map: bytes, sums: int, *sizes: int
 ) -> None:
-    side, cin, cout, slices, tiles, rows = sizes
-    samples, whole = grid[0] // tiles, 2 * side + 1
-    assert _mapped(x_map, (cin, side, side, samples), (64, side + 1, rows)) == x
+    side, cin, cout, slices, tiles, pixels = sizes
     assert _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1)) == weight
+    samples, whole = grid[0] // tiles, 2 * side + 1
     assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"
-    for position in range(0, 128 * tiles, 128):
-        first_row = (position + side) // (side + 1) - 2
-        assert first_row * (side + 1) <= position - side - 2, "a row and a position before the first one"
-        assert (first_row + rows) * (side + 1) >= position + 128
+    assert pixels % 32 == 0
+    assert pixels >= 128 + side + 2
     source = floats(at(x, (samples, side, side, cin), "f2"))
     found = np.zeros((samples, whole, whole, cout), np.float32)
     for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):

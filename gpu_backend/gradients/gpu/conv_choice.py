@@ -43,14 +43,9 @@ _PATCH_SIDE, _PLANE_SIDE = _TILE_SIDE + 2, _TILE_SIDE + 1
 """Of the pixels that a tile of gradient_patch_conv and one of gradient_up_adjoint need."""
 _PATCHES, _PLANES = 2, 3
 """In shared memory at once."""
-_PATCH_TAPS = {128: 3 * 3, 64: 4 * 3, 32: 6 * 3}
-"""Taps whose weights gradient_patch_conv holds at once, by the channels of its tile."""
-_UP_ADJOINT_TAPS = 7
-"""The same of gradient_up_adjoint."""
-_UP_POSITIONS, _UP_TAPS = 128, 4 * 3
-"""Of a block of gradient_up_conv, and the taps whose weights it holds at once."""
-_MOST_UP_SIDE = 128
-"""Of a larger source, a block's rows do not fit in shared memory."""
+_UP_POSITIONS, _UP_PIECE = 128, 32
+_MOST_UP_SIDE = 256
+"""Of a larger source, a block's positions do not fit in shared memory."""
 _LEAST_SIDE = 32
 """Smaller layers are one tile, which blocks of a cluster share."""
 _MOST_PAIRED = 3
@@ -259,13 +254,13 @@ class ConvChoice:
         self, kernel: KernelRecipe, layer: PlacedConv, samples: int, slices: int, *, is_backward: bool
     ) -> ConvLaunch:
         inputs, outputs = _channels(layer, is_backward=is_backward)
-        columns = int(dict(kernel.defines)["COLUMNS"])
+        columns, stages = _columns_and_stages(kernel)
         own: dict[str, Value] = {} if layer.is_up else {"is_adjoint": int(is_backward)}
         side = 2 * layer.source + 1 if layer.is_up else layer.source
         box, step = (_PLANE_SIDE, 2) if layer.is_up else (_PATCH_SIDE, 1)
         pixels = TensorMap(Address("x", "region"), (inputs, side, side, samples), (_DEPTH, box, box), step=step)
         weights = _weight_map(layer, inputs, outputs, columns)
-        boxes, taps = (_PLANES, _UP_ADJOINT_TAPS) if layer.is_up else (_PATCHES, _PATCH_TAPS[columns])
+        boxes, taps = (_PLANES, stages) if layer.is_up else (_PATCHES, 3 * stages)
         space = -(-(box**2) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
         return ConvLaunch(
             kernel,
@@ -290,27 +285,26 @@ class ConvChoice:
         )
 
     def _up_launch(self, layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
-        tiles, side = _up_tiles(layer.source), layer.source
-        # As many rows of side + 1 positions as 128 positions and those that they need before them may touch.
-        rows = -(-(_UP_POSITIONS + 2 * (side + 1)) // (side + 1))
-        pixels = TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), (_DEPTH, side + 1, rows))
-        space = -(-rows * (side + 1) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
+        tiles = _up_tiles(layer.source)
+        pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
+        kernel = up_conv_kernel()
+        columns, stages = _columns_and_stages(kernel)
         return ConvLaunch(
-            up_conv_kernel(),
-            (samples * tiles, -(-layer.outputs // UP_COLUMNS), slices),
+            kernel,
+            (samples * tiles, -(-layer.outputs // columns), slices),
             _HOPPER_THREADS,
             slices,
             {
-                "side": side,
+                "side": layer.source,
                 "cin": layer.inputs,
                 "cout": layer.outputs,
                 "slices": slices,
                 "tiles": tiles,
-                "rows": rows,
+                "pixels": pixels,
             },
-            _ALIGNMENT + _UP_TAPS * UP_COLUMNS * _ROW_NBYTES + 2 * space,
+            _ALIGNMENT + 3 * stages * columns * _ROW_NBYTES + 2 * pixels * _ROW_NBYTES,
             self.encode,
-            {"x_map": pixels, "weight_map": _weight_map(layer, layer.inputs, layer.outputs, UP_COLUMNS)},
+            {"weight_map": _weight_map(layer, layer.inputs, layer.outputs, columns)},
         )
 
     @property
@@ -327,6 +321,12 @@ class ConvChoice:
 def tiles_of(side: int) -> int:
     """Return the tiles of gradient_patch_conv and gradient_up_adjoint along the pixels."""
     return (-(-side // _TILE_SIDE)) ** 2
+
+
+def _columns_and_stages(kernel: KernelRecipe) -> tuple[int, int]:
+    """Return the channels of a kernel's tile, and how many stages of weights it holds in shared memory."""
+    macros = dict(kernel.defines)
+    return int(macros["COLUMNS"]), int(macros["STAGES"])
 
 
 def _weight_map(layer: PlacedConv, inputs: int, outputs: int, columns: int) -> TensorMap:

@@ -35,7 +35,7 @@ _SLACK = 1e-3
 """Difference from a template, in units of the features' scale, that counts as none: about fp16's rounding."""
 _LEVEL = 16.0
 """Magnitude of a handle's gradients while they are fp16: those of what should stay are a thousandth of it."""
-_CALL_S = 3e-3
+_CALL_S = 4e-3
 """Seconds of steps that are enqueued together: previews wait for them."""
 _LEAST_S = 1e-6
 _LOSS_QUADS = 1024

@@ -12,6 +12,7 @@ import pytest
 from explorer_app.controller import PointDrag
 from explorer_app.controller.drag_points import COVERED, LOST, WEAK
 from explorer_app.controller.drag_preparation import DragPreparation
+from explorer_app.controller.point_drag import MOST_POINTS
 from explorer_app.messages import Level
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import PLACE, AddBend, AddBlend, AddSources, GoToSeed, set_transform
@@ -253,6 +254,16 @@ def test_arrows_nudge_in_one_stroke_while_it_settles(hand: Hand) -> None:
     hand.renders.run_to_rest()
     assert hand.drag.points[0].place == (4.0, 1.0)
     assert len(hand.steps) == before + 1
+
+
+def test_a_stroke_sets_no_more_points_than_clicks_may(hand: Hand) -> None:
+    for number in range(MOST_POINTS):
+        hand.drag.add((number / 8, 2.0), is_pin=number > 0)
+    assert not hand.drag.begin((5.0, 5.0), together=True)
+    assert hand.harness.has_said(f"{MOST_POINTS} points are set")
+    assert hand.drag.begin((5.0, 5.0)), "it takes the place of the handle"
+    hand.drag.finish()
+    assert len(hand.drag.points) == MOST_POINTS
 
 
 def test_arrows_nudge_a_pin_without_a_stroke(hand: Hand) -> None:

@@ -206,7 +206,7 @@ def test_an_image_alone_is_a_view_of_a_fixed_buffer_and_frames_allocate_nothing_
     ws, bound = rows_of(model, 1), bind(model)
     first = place_of_image(bound, ws)
     before_nbytes = bound.nbytes
-    for _ in range(3):
+    for _ in range(3 + len(bound.plan.steps)):  # until every kernel is recorded
         run(bound, {"ws": ws})
     tracemalloc.start()
     try:
@@ -315,6 +315,22 @@ def test_closing_twice_is_allowed_and_running_afterwards_is_not() -> None:
     executor.close()
     with pytest.raises(RuntimeError, match="closed"):
         run(bound, {"ws": rows_of(model, 1)})
+
+
+def test_pictures_of_any_number_of_threads_are_the_same_but_for_rounding(executors: list[CpuExecutor]) -> None:
+    model = make_stylegan2(resolution=128, channels=dict.fromkeys((4, 8, 16, 32, 64, 128), 64))
+    ws, pictures = rows_of(model, 1), []
+    for threads in (1, 2, 3, 4, 8):
+        executors.append(CpuExecutor(model.weights, threads=threads))
+        bound = executors[-1].bind(build_synthesis_plan(model.spec, "id"))
+        outputs = run(bound, {"ws": ws})
+        np.testing.assert_array_equal(run(bound, {"ws": ws})["image"], outputs["image"])
+        pictures.append(outputs)
+    for outputs in pictures[1:]:
+        assert_near(outputs["image"], pictures[0]["image"])
+        steps = np.abs(outputs["pixels"].astype(int) - pictures[0]["pixels"])
+        assert steps.max() <= 1
+        assert np.mean(steps > 0) < 1e-3
 
 
 def test_several_threads_leave_torch_s_own_number_and_end_with_the_executor() -> None:

@@ -6,7 +6,7 @@ import time
 import pytest
 import torch
 
-from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, Team, layer_parts, spans
+from gpu_backend.cpu.team import CHANNEL_SPLIT_MAX_SIDE, Team, division_of, layer_parts, spans
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 5])
@@ -36,6 +36,48 @@ def test_each_lane_runs_once_with_one_torch_thread() -> None:
         ran: dict[int, int] = {}
         team.run(lambda lane, ran=ran: ran.update({lane: torch.get_num_threads()}))  # type: ignore[misc]
         assert ran == {0: 1, 1: 1, 2: 1}
+    team.close()
+
+
+def test_up_to_three_threads_are_lanes_and_more_are_divided_between_two() -> None:
+    divisions = [division_of(threads) for threads in range(1, 17)]
+    assert divisions[:8] == [(1, 1), (2, 1), (3, 1), (2, 2), (2, 2), (2, 3), (2, 3), (2, 4)]
+    assert divisions[15] == (2, 8)
+    used = [lanes * width for lanes, width in divisions]
+    assert used == sorted(used)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_each_lane_has_its_torch_threads_and_the_caller_keeps_its_own(lanes: int) -> None:
+    before = torch.get_num_threads()
+    team, found = Team(lanes, before + 1), list[int]()
+    team.run(lambda lane: found.append(torch.get_num_threads()))
+    team.run_alone(lambda: found.append(torch.get_num_threads()))
+    assert found == [before + 1] * (lanes + 1)
+    with pytest.raises(ZeroDivisionError):
+        team.run_alone(lambda: found.append(1 // 0))
+    assert torch.get_num_threads() == before
+    team.close()
+
+
+def test_work_that_runs_narrow_has_one_torch_thread_a_lane() -> None:
+    before, team, found = torch.get_num_threads(), Team(2, 3), list[int]()
+
+    def look(lane: int) -> None:
+        found.append(torch.get_num_threads())
+
+    team.run_narrow(lambda: team.run(look))
+    assert found == [1, 1]
+    with pytest.raises(ZeroDivisionError):
+        team.run_narrow(lambda: found.append(1 // 0))
+    team.run(look)
+    assert found[2:] == [3, 3]
+    later: list[int] = []
+    thread = threading.Thread(target=lambda: later.append(torch.get_num_threads()))
+    thread.start()
+    thread.join()
+    assert later == [before]
+    assert torch.get_num_threads() == before
     team.close()
 
 

@@ -44,5 +44,7 @@ def test_large_weights_are_packed_where_torch_can(monkeypatch: pytest.MonkeyPatc
     large, small = torch.zeros(1, 256, 256), torch.zeros(1, 256, 255)
     assert WeightStack(large, 64)._packed
     assert not WeightStack(small, 64)._packed
+    assert WeightStack(large, 64, Team(1))._packed
+    assert not WeightStack(large, 64, Team(1, 2))._packed  # threads meet once in a batched product
     monkeypatch.setattr(weight_stack, "has_packed_products", lambda: False)
     assert not WeightStack(large, 64)._packed

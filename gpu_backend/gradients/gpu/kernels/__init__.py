@@ -17,6 +17,10 @@ PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
 UP_COLUMNS = 64
 """The same of gradient_up_conv."""
+_PATCH_STAGES = {128: 3, 64: 4, 32: 6}
+"""Stages of three taps of gradient_patch_conv, by the channels of its tile: as many as find room."""
+_UP_ADJOINT_STAGES, _UP_STAGES = 7, 4
+"""Stages of a tap of gradient_up_adjoint, and of three taps of gradient_up_conv."""
 TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4), (32, 2))
 """Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
 UP_TILE_ENDS = TILE_ENDS[:-1]
@@ -111,13 +115,16 @@ def up_adjoint_kernel() -> GradientKernel:
 
 def up_conv_kernel() -> GradientKernel:
     """Return the transposed convolution for Hopper."""
-    return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS)
+    return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS, STAGES=_UP_STAGES)
 
 
 def _tile_kernel(
     stem: str, *, columns: int = PATCH_COLUMNS[0], layer_end: bool = False, way_back: bool = False, cluster: int = 0
 ) -> GradientKernel:
-    return GradientKernel.of(stem, COLUMNS=columns, LAYER_END=layer_end, WAY_BACK=way_back, CLUSTER=cluster)
+    stages = _UP_ADJOINT_STAGES if stem == "gradient_up_adjoint" else _PATCH_STAGES[columns]
+    return GradientKernel.of(
+        stem, COLUMNS=columns, STAGES=stages, LAYER_END=layer_end, WAY_BACK=way_back, CLUSTER=cluster
+    )
 
 
 def _kernels_of_hopper() -> tuple[GradientKernel, ...]:

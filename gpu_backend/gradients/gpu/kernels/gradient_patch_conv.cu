@@ -14,7 +14,7 @@
 //     copies    | weights of step s + STAGES - 1, once all warps have left step s - 1; patch of the next group in the first step
 //     products  | step s: 4 x (four rows of pixels -> registers, 6 wgmma)
 //
-// Macros: COLUMNS: 128, 64 or 32. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples,
+// Macros: COLUMNS: 128, 64 or 32. STAGES. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples,
 // tiles of channels, slices.
 #define HALF 1
 #define DEPTH 64
@@ -30,7 +30,6 @@
 enum : int {
     PITCH = SIDE + 2,
     STEPS = 3,  // of a group of channels
-    STAGES = COLUMNS == 128 ? 3 : COLUMNS == 64 ? 4 : 6,
     TAP_NBYTES = COLUMNS * ROW_NBYTES,
     STAGE_NBYTES = 3 * TAP_NBYTES,
     PATCH_NBYTES = PITCH * PITCH * ROW_NBYTES,
@@ -60,7 +59,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
             const int tap = 3 * dy + step % STEPS;
             tma_load(
                 ring + stage * STAGE_NBYTES + dy * TAP_NBYTES, &weight_map, (first + step / STEPS) * DEPTH, first_channel,
-                is_adjoint ? 8 - tap : tap, 0, barrier);
+                is_adjoint ? 3 * STEPS - 1 - tap : tap, 0, barrier);
         }
     };
     auto load_patch = [&](int group) {

@@ -7,12 +7,12 @@
 // odd; they serve four, two, two taps and one. Planes and the weights of taps follow each other through rings of shared memory. A step is one or
 // two taps of a plane. K is cut into `slices` between groups of channels.
 //
-//     | weights, SLOTS of COLUMNS x 64 channels | planes, BUFFERS of 17 x 17 pixels x 64 channels |
+//     | weights, STAGES of a tap: COLUMNS x 64 channels | planes, BUFFERS of 17 x 17 pixels x 64 channels |
 //
 //     copies    | weights and planes in place of those that all warps have left
 //     products  | step s: 4 x (two to four rows of pixels -> registers, two or four wgmma)
 //
-// Macros: COLUMNS: 128 or 64. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples, tiles
+// Macros: COLUMNS: 128 or 64. STAGES. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples, tiles
 // of channels, slices.
 #define HALF 1
 #define DEPTH 64
@@ -29,14 +29,13 @@ enum : int {
     TAPS = 9,
     STEPS = 5,  // of a group of channels
     PLANES_OF_T = 4,
-    SLOTS = 7,
     BUFFERS = 3,
     PITCH = SIDE + 1,
     TAP_NBYTES = COLUMNS * ROW_NBYTES,
     PLANE_NBYTES = PITCH * PITCH * ROW_NBYTES,
     PLANE_SPACE = (PLANE_NBYTES + 1023) / 1024 * 1024,
 };
-static_assert(SLOTS * TAP_NBYTES + BUFFERS * PLANE_SPACE >= TILE_END_NBYTES, "the sums find room where copies were");
+static_assert(STAGES * TAP_NBYTES + BUFFERS * PLANE_SPACE >= TILE_END_NBYTES, "the sums find room where copies were");
 
 // Planes: rows and columns even; columns odd; rows odd; both odd. Taps by planes, and within a plane those of a column of the kernel after each
 // other, so that their rows of pixels are the same but for one: their weights; then the first tap of a step, and its plane.
@@ -51,7 +50,7 @@ __device__ constexpr int down_of(int step, int r) { return step == 3 ? r & 1 : r
 __device__ constexpr int right_of(int step, int r) { return step == 1 || (step == 3 && r >= 2) ? 1 : 0; }
 __device__ constexpr int row_of_tap(int step, int tap, int m) { return step == 3 ? 2 * tap + m : tap + m; }
 
-__shared__ __align__(8) unsigned long long weight_barriers[SLOTS], free_barriers[SLOTS], plane_barriers[BUFFERS];
+__shared__ __align__(8) unsigned long long weight_barriers[STAGES], free_barriers[STAGES], plane_barriers[BUFFERS];
 
 // A place in a ring, and the phase of its barriers.
 template <int COUNT>
@@ -65,7 +64,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
     const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, TILE_END_PARAMETERS, int side, int cin, int cout,
     int slices) {
     extern __shared__ unsigned char unaligned[];
-    const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), planes = ring + SLOTS * TAP_NBYTES;
+    const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), planes = ring + STAGES * TAP_NBYTES;
     const int across = (side + SIDE - 1) / SIDE, tile = blockIdx.x % (across * across), sample = blockIdx.x / (across * across);
     const int y0 = tile / across * SIDE, x0 = tile % across * SIDE, first_channel = blockIdx.y * COLUMNS;
     const int groups = (cin + DEPTH - 1) / DEPTH, slice = blockIdx.z;
@@ -90,7 +89,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 
     if (threadIdx.x == 0) {
 #pragma unroll
-        for (int i = 0; i < SLOTS; ++i) {
+        for (int i = 0; i < STAGES; ++i) {
             init_barrier(shared_address(weight_barriers + i), 1);
             init_barrier(shared_address(free_barriers + i), busy_warps(y0, side));
         }
@@ -99,7 +98,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
         fence_barrier_init();
         // Weights, which no kernel writes, are under way before the kernel before has ended.
 #pragma unroll
-        for (int i = 0; i < SLOTS; ++i) load_weights(0, i, i);
+        for (int i = 0; i < STAGES; ++i) load_weights(0, i, i);
     }
     wait_for_previous_kernel();
     if (threadIdx.x == 0) {
@@ -114,7 +113,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
     for (int m = 0; m < 2; ++m) wgmma_fence_sums(sum[m]);  // zeros are written here, and not between products
     unsigned a[2][4][4];
-    Place<SLOTS> slots[2] = {{0, 0}, {1, 0}}, before[2];  // of the taps of this step, and of the one before
+    Place<STAGES> slots[2] = {{0, 0}, {1, 0}}, before[2];  // of the taps of this step, and of the one before
     Place<BUFFERS> buffer = {0, 0}, buffer_before = {0, 0};
     const int own_count = warp < busy_warps(y0, side) ? count : 0;
     for (int group = 0; group < own_count; ++group) {
@@ -155,7 +154,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
                         for (int tap = 0; tap < taps_of(last_step); ++tap) {
                             wait_barrier(shared_address(free_barriers + before[tap].index), before[tap].phase);
-                            load_weights(of, 2 * last_step + tap + SLOTS, before[tap].index);
+                            load_weights(of, 2 * last_step + tap + STAGES, before[tap].index);
                         }
                         if (begins_plane(step)) load_plane(of, plane_of(last_step) + BUFFERS, buffer_before.index);
                     }

@@ -6,16 +6,16 @@
 // 2 j + 1; they need x at (i, j), (i, j - 1), (i - 1, j) and (i - 1, j - 1). Positions are counted row after row; where the row of x ends, position
 // `side` reads zeros, which also stand left of the next row. So the four are always 0, 1, side + 1 and side + 2 positions back.
 //
-// A block computes COLUMNS channels of 128 positions and their four results. The rows of positions that it needs of a group of 64 input channels lie in
-// shared memory once and serve all nine taps: a box of side + 1 columns, of which TMA fills the last one with zeros. The weights of three taps are a stage of a ring. K is cut into `slices` between groups of channels. Where
+// A block computes COLUMNS channels of 128 positions and their four results. The positions that it needs of a group of 64 input channels lie in shared
+// memory once and serve all nine taps; the weights of three taps are a stage of a ring. K is cut into `slices` between groups of channels. Where
 // the last position alone would need another block, the last one adds its single product.
 //
-//     | weights, STAGES of 3 taps x COLUMNS x 64 channels | rows of even groups | rows of odd groups |
+//     | weights, STAGES of 3 taps x COLUMNS x 64 channels | positions of even groups | positions of odd groups |
 //
-//     copies    | weights of step s + STAGES - 1, once all warps have left step s - 1; rows of the next group in the first step
+//     copies    | weights of step s + STAGES - 1 by TMA, once all warps have left step s - 1; positions of the next group by all threads, in its first step
 //     products  | step s: 2 x (one or two fragments of two products -> registers, 6 wgmma)
 //
-// Macro COLUMNS: 64. Grid: tiles of all samples, tiles of channels, slices. `rows`, what a block copies of a group.
+// Macros: COLUMNS: 64. STAGES. Grid: tiles of all samples, tiles of channels, slices. `pixels`, what a block copies of a group, of 32.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
@@ -31,9 +31,9 @@ enum : int {
     THREADS = 256,  // two warpgroups, of 64 positions each
     PARITIES = 4,   // of result rows and columns: both even, columns odd, rows odd, both odd
     STEPS = 3,      // of a group of channels, three taps each
-    STAGES = 4,
     TAP_NBYTES = COLUMNS * ROW_NBYTES,
     STAGE_NBYTES = 3 * TAP_NBYTES,
+    PIECE_PIXELS = THREADS / 8,  // what all threads copy at once
     TOGETHER = 2,  // products that are committed together
 };
 
@@ -47,26 +47,38 @@ __device__ constexpr int place_of(int step, int fragment) { return step == 2 ? 2
 
 __shared__ __align__(8) unsigned long long weight_barriers[STAGES], free_barriers[STAGES], patch_barriers[2];
 
+// Arrives once this thread's copies so far have come.
+__device__ __forceinline__ void arrive_with_copies(unsigned barrier) {
+    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
+}
+
 extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
-    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap x_map,
-    const __grid_constant__ TensorMap weight_map, float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int rows) {
+    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap weight_map,
+    float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int pixels) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int tile = blockIdx.x % tiles, sample = blockIdx.x / tiles, first_channel = blockIdx.y * COLUMNS;
     const int groups = (cin + DEPTH - 1) / DEPTH, slice = blockIdx.z, pitch = side + 1, whole = 2 * side + 1;
     const int first = groups * slice / slices, last = groups * (slice + 1) / slices, first_position = tile * POSITIONS;
     const int count = last - first, steps = count * STEPS;
-    const int patch_nbytes = rows * pitch * ROW_NBYTES, patch_space = (patch_nbytes + 1023) / 1024 * 1024;
-    const int first_row = (first_position + pitch - 1) / pitch - 2;  // of position first_position - pitch - 1
+    const int patch_nbytes = pixels * ROW_NBYTES;
+    const float inverse = 1.0f / (float)pitch;
     x += (size_t)sample * side * side * cin;
 
-    // The first thread issues all copies.
+    const int chunk = threadIdx.x & 7, load_row = threadIdx.x >> 3;
     auto load_patch = [&](int group) {
-        const unsigned barrier = shared_address(patch_barriers + (group & 1));
-        expect_bytes(barrier, patch_nbytes);
-        tma_load(patches + (group & 1) * patch_space, &x_map, (first + group) * DEPTH, 0, first_row, sample, barrier);
+        const int k = (first + group) * DEPTH + chunk * 8;
+        for (int place = load_row; place < pixels; place += PIECE_PIXELS) {
+            const int position = first_position + place + pitch - 1;  // two rows more, so that none is negative
+            const int row = (int)(((float)position + 0.5f) * inverse), column = position - row * pitch, y = row - 2;
+            const bool is_inside = k < cin && (unsigned)y < (unsigned)side && column < side;
+            copy_async(
+                patches + (group & 1) * patch_nbytes + place * ROW_NBYTES + swizzle(chunk, place) * 16,
+                is_inside ? x + ((y * side + column) * cin + k) : x, is_inside);
+        }
+        arrive_with_copies(shared_address(patch_barriers + (group & 1)));
     };
-    auto load_weights = [&](int step, int stage) {
+    auto load_weights = [&](int step, int stage) {  // by the first thread
         const unsigned barrier = shared_address(weight_barriers + stage);
         expect_bytes(barrier, STAGE_NBYTES);
 #pragma unroll
@@ -85,22 +97,20 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
             init_barrier(shared_address(free_barriers + i), THREADS / 32);
         }
 #pragma unroll
-        for (int i = 0; i < 2; ++i) init_barrier(shared_address(patch_barriers + i), 1);
+        for (int i = 0; i < 2; ++i) init_barrier(shared_address(patch_barriers + i), THREADS);
         fence_barrier_init();
         // Weights, which no kernel writes, are under way before the kernel before has ended.
 #pragma unroll
         for (int i = 0; i < STAGES; ++i)
             if (i < steps) load_weights(i, i);
     }
-    wait_for_previous_kernel();
-    if (threadIdx.x == 0) {
-        load_patch(0);
-        if (count > 1) load_patch(1);
-    }
     __syncthreads();  // the barriers are there
+    wait_for_previous_kernel();
+    load_patch(0);
+    if (count > 1) load_patch(1);
 
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    const int corner = first_position - first_row * pitch + warp * 16 + (lane & 15);
+    const int corner = warp * 16 + (lane & 15) + pitch + 1;
     float sum[PARITIES][COLUMNS / 2] = {};
 #pragma unroll
     for (int parity = 0; parity < PARITIES; ++parity) wgmma_fence_sums(sum[parity]);  // zeros are written here, and not between products
@@ -108,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
     int stage = 0, before = STAGES - 1;  // the stages of this step and of the one before
     unsigned phase = 0, phase_before = 1;
     for (int group = 0; group < count; ++group) {
-        const unsigned patch = patches + (group & 1) * patch_space;
+        const unsigned patch = patches + (group & 1) * patch_nbytes;
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
             const int number = group * STEPS + step;
@@ -140,13 +150,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
                 if (half == 0 && number > 0 && lane == 0) arrive(shared_address(free_barriers + before));  // this warp has left the step before
             }
             // Copies are issued while products run.
-            if (number > 0 && threadIdx.x == 0) {
+            if (number > 0) {
                 const bool has_weights = number - 1 + STAGES < steps, has_patch = step == 0 && group + 1 < count;
-                if (has_weights || has_patch) wait_barrier(shared_address(free_barriers + before), phase_before);
-                if (has_weights) load_weights(number - 1 + STAGES, before);
+                if (has_patch || (has_weights && threadIdx.x == 0)) wait_barrier(shared_address(free_barriers + before), phase_before);
+                if (has_weights && threadIdx.x == 0) load_weights(number - 1 + STAGES, before);
+                __syncwarp();
                 if (has_patch) load_patch(group + 1);
             }
-            __syncwarp();
             before = stage, phase_before = phase;
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
