@@ -198,7 +198,7 @@ if TYPE_CHECKING:
     )
     from gpu_backend.model_directions import named_part as named_part
     from gpu_backend.ops.kernels.conv_tile import ConvShape as ConvShape, ConvTile as ConvTile
-    from gpu_backend.picture_file import PictureFileError as PictureFileError, opened_picture as opened_picture
+    from gpu_backend.picture_file import PictureFileError as PictureFileError
     from gpu_backend.picture_mask import (
         MASK_SIDE as MASK_SIDE,
         MaskError as MaskError,
@@ -309,8 +309,10 @@ if TYPE_CHECKING:
     from gpu_backend.training.progress import duration as duration
     from gpu_backend.training.request import TrainOutcome as TrainOutcome, TrainRequest as TrainRequest
     from gpu_backend.whole_file import (
+        MAX_NAME_NBYTES as MAX_NAME_NBYTES,
         Disk as Disk,
         FileGroup as FileGroup,
+        check_same as check_same,
         part_name as part_name,
         remove_leftovers as remove_leftovers,
         write_part as write_part,
@@ -424,7 +426,7 @@ _HOMES = {
     "model_directions": ("named_part",),
     "ops.kernels.conv_tile": ("ConvShape", "ConvTile"),
     "quick_dataclass": ("dataclass",),
-    "picture_file": ("PictureFileError", "opened_picture"),
+    "picture_file": ("PictureFileError",),
     "picture_mask": ("MASK_SIDE", "MaskError", "PictureMask", "layer_mask", "mask_from_text", "mask_to_text"),
     "plain_text": ("printable", "printable_lines", "printable_sentence"),
     "process_memory": ("process_nbytes",),
@@ -506,7 +508,10 @@ _HOMES = {
     "training.photo_tuning": ("PhotoTuning", "TunedProjection"),
     "training.progress": ("duration",),
     "training.request": ("TrainOutcome", "TrainRequest"),
-    "whole_file": ("Disk", "FileGroup", "part_name", "remove_leftovers", "write_part", "write_whole"),
+    "whole_file": (
+        *("MAX_NAME_NBYTES", "Disk", "FileGroup", "check_same", "part_name", "remove_leftovers", "write_part"),
+        "write_whole",
+    ),
 }
 __getattr__, __dir__ = lazy_names(__name__, _HOMES)
 

@@ -26,6 +26,9 @@ FORMATS = ("PNG", "JPEG", "WEBP", "AVIF", "TIFF", "GIF", "BMP", "PPM", "TGA")
 MAX_PICTURE_PIXELS = 89_478_485
 """Pixels of the largest picture, 256 MB as RGB. A small file may hold many more."""
 
+_ORIENTATION = 0x0112
+"""EXIF's tag of it; 1 is upright."""
+
 _filters = threading.Lock()
 """The warning filters belong to all threads."""
 
@@ -69,3 +72,27 @@ def opened_picture(source: Path | bytes, name: str) -> Iterator[Image.Image]:
     # libavif's errors are RuntimeError; a decoder that allocates by a forged header raises MemoryError.
     except (OSError, ValueError, SyntaxError, RuntimeError, MemoryError, Image.DecompressionBombError) as error:
         raise PictureFileError(f"{name} should be a picture, but cannot be read as one.", str(error)) from error
+
+
+def upright_in_eight_bits(picture: Image.Image) -> Image.Image:
+    """Return a picture turned as its EXIF data says; grey of 16 bits, and floats in 0..1, as grey of 8 bits.
+
+    Pillow's own conversion makes integers above 255 white, and such floats black.
+    """
+    from PIL import Image, ImageOps
+
+    try:
+        is_turned = picture.getexif().get(_ORIENTATION, 1) != 1
+    except Exception:  # damaged EXIF data, of which Pillow raises many types: the picture itself is whole
+        is_turned = False
+    if is_turned:
+        picture = ImageOps.exif_transpose(picture)
+    if picture.mode != "F" and not picture.mode.startswith("I"):
+        return picture
+    import numpy as np
+
+    if picture.mode == "F":
+        floats = np.nan_to_num(np.asarray(picture, np.float32))
+        scale = 255.0 if floats.max(initial=0.0) <= 1.0 else 1.0
+        return Image.fromarray(np.rint((floats * scale).clip(0.0, 255.0)).astype(np.uint8))
+    return Image.fromarray((np.asarray(picture).clip(0, 65535) // 257).astype(np.uint8))

@@ -31,6 +31,9 @@ _ABANDONED_S = 24 * 3600.0
 
 _NEW_FILE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
 
+MAX_NAME_NBYTES = 255
+"""Longest file name of every common file system."""
+
 _MANY = 4
 """Files from which on flushing their whole file system is cheaper than flushing each."""
 
@@ -168,6 +171,12 @@ def write_whole(
                 disk.remove(aside)
     finally:
         _live.discard(aside.name)
+
+
+def check_same(path: Path, content: bytes) -> None:
+    """Raise OSError if a file that was just written has other bytes: a check for `write_whole`."""
+    if path.read_bytes() != content:
+        raise OSError(errno.EIO, "the disk returned other bytes than were written", str(path))
 
 
 def write_readable(path: Path, content: bytes, read: Callable[[Path], object]) -> None:
@@ -370,8 +379,15 @@ def _link_target(path: Path) -> Path:
 
 
 def part_name(name: str, pid: int) -> str:
-    """Return a new name for the part file of a target, written by a process of this machine."""
-    return f".{name}.{machine_tag()}-{pid}-{os.urandom(4).hex()}.part"
+    """Return a new name for the part file of a target, written by a process of this machine; of a long name a part."""
+    end = f".{machine_tag()}-{pid}-{os.urandom(4).hex()}.part"
+    return f".{cut_name(name, MAX_NAME_NBYTES - len(end) - 1)}{end}"
+
+
+def cut_name(name: str, nbytes: int) -> str:
+    """Return the beginning of a file's name that has so many bytes at most."""
+    encoded = os.fsencode(name)
+    return name if len(encoded) <= nbytes else encoded[:nbytes].decode("utf-8", "ignore")
 
 
 def remove_leftovers(folder: Path, is_target: Callable[[str], bool], disk: Disk | None = None) -> None:

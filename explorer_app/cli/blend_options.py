@@ -17,7 +17,7 @@ from gpu_backend import (
     PictureMask,
     Point,
     RowRange,
-    opened_picture,
+    open_photo,
 )
 
 BLEND_OPTIONS = ("blend", "blend_rows", "blend_softness")
@@ -93,7 +93,9 @@ def blends_of(
 
 
 def read_mask(path: Path) -> PictureMask:
-    """Return the mask of a picture: white covers all. A picture of any size and shape is stretched over the whole.
+    """Return the mask of a picture: white covers all, and what is transparent nothing.
+
+    A picture of any size and shape is stretched over the whole.
 
     Raises
     ------
@@ -104,10 +106,10 @@ def read_mask(path: Path) -> PictureMask:
     from PIL import Image
 
     try:
-        with opened_picture(path, path.name) as image:
-            values = image.convert("L").resize((MASK_SIDE, MASK_SIDE), Image.Resampling.BOX).tobytes()
+        picture, _ = open_photo(path, "L")
     except PictureFileError as error:
         raise UsageError(error.sentence, error.details) from error
+    values = picture.resize((MASK_SIDE, MASK_SIDE), Image.Resampling.BOX).tobytes()
     if not any(values):
         raise UsageError(f"{path.name} is black, so the blend would be invisible; paint white where it should show.")
     return PictureMask(values)

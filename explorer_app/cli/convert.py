@@ -8,7 +8,7 @@ from pathlib import Path
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
-from explorer_app.exporting.output_file import check_output_path
+from explorer_app.exporting.output_file import as_export_error, check_output_path
 from gpu_backend import write_safetensors
 
 
@@ -36,6 +36,8 @@ def run(words: Sequence[str], console: Console) -> int:
     if target.exists() and not options.overwrite:
         raise UsageError(f"{target} already exists; choose another name, or replace it with --overwrite.")
     model = read_network(source, console)
+    with as_export_error(target):
+        target.parent.mkdir(parents=True, exist_ok=True)
     write_safetensors(model, target, "float16" if options.half else "float32")
     console.conclude(f"{target} holds {model.facts.name}: {target.stat().st_size:,} bytes.")
     return 0

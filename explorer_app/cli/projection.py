@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import math
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -314,6 +315,7 @@ def _jobs(options: argparse.Namespace) -> list[tuple[Path, Path]]:
         raise UsageError(f"--out should be a folder, since {source} is one, but {out} is a file.")
     if not out.exists() and out.suffix.lower() in LATENT_SUFFIXES:
         raise UsageError(f"--out should be a folder, since {source} is one, but {out.name} is the name of a file.")
-    if len({photo.stem for photo in photos}) < len(photos):
+    ignores_case = sys.platform in ("win32", "darwin")
+    if len({photo.stem.casefold() if ignores_case else photo.stem for photo in photos}) < len(photos):
         raise UsageError(f"Some pictures of {source} differ only in their suffix; rename them, or project one by one.")
     return [(photo, out / f"{photo.stem}.npz") for photo in photos]

@@ -37,7 +37,7 @@ from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
 from explorer_app.exporting.sequence import MAX_KEYS, SequenceSettings
 from explorer_app.exporting.writers import usual_threads
-from explorer_app.session.adapting import adapt, fit_edits
+from explorer_app.session.adapting import adapt, fit_request
 from explorer_app.session.class_names import class_text
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
@@ -164,22 +164,27 @@ def _transform(options: argparse.Namespace, facts: ModelFacts) -> Transform:
 
 
 def _of_this_network(source: Source, facts: ModelFacts, console: Console) -> Source:
-    """Return a source fitted to this network; warn if it was made with another one."""
-    if source.model.model_id not in ("", facts.model_id):
+    """Return a source fitted to this network; warn if it was made with another one, and of what is left out."""
+    name, request = source.path.name, source.request
+    is_other = source.model.model_id not in ("", facts.model_id)
+    if is_other:
         console.warn(
-            f"{source.path.name} was made with {source.model.name or 'another network'} "
+            f"{name} was made with {source.model.name or 'another network'} "
             f"(SHA-256 {source.model.model_id[:12]}…), not with {facts.name} ({facts.model_id[:12]}…): "
             "the picture will be different."
         )
-    if source.request.transform is not None and not facts.has_transform:
-        console.warn(f"{facts.name} has no transform input, so the transform of {source.path.name} is left out.")
-        session = None if source.session is None else replace(source.session, transform=Transform())
-        source = replace(source, request=replace(source.request, transform=None), session=session)
-    edits = fit_edits(source.request.edits, facts)
-    if edits != source.request.edits:
-        console.warn(f"{facts.name} does not have all layers and channels that {source.path.name} edits.")
+    fitted = fit_request(request, facts)
+    if not is_other:  # directions may have been renamed or removed since, which the renderer says
+        fitted = replace(request, transform=fitted.transform, edits=fitted.edits)
+    if fitted.transform != request.transform:
+        console.warn(f"{facts.name} has no transform input, so the transform of {name} is left out.")
+    if fitted.edits != request.edits:
+        console.warn(f"{facts.name} does not have all layers and channels that {name} edits.")
+    if (fitted.blend, fitted.noise, fitted.tap) != (request.blend, request.noise, request.tap):
+        console.warn(f"{facts.name} does not have all classes, rows, directions and layers that {name} uses.")
+    if fitted != request:
         session = None if source.session is None else adapt(source.session, facts).session
-        source = replace(source, request=replace(source.request, edits=edits), session=session)
+        source = replace(source, request=fitted, session=session)
     return source.rendered_with(reference_to(facts))
 
 

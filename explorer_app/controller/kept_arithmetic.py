@@ -113,4 +113,4 @@ class KeptArithmetic(QObject):
 
 def _plain(text: str) -> str:
     """Return a label as a direction may be named: letters, digits, spaces and dashes."""
-    return re.sub(r"[^\w -]", "", text, flags=re.ASCII).strip() or "kept"
+    return re.sub(r"[^\w -]", "", text).strip() or "kept"

@@ -10,12 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
-from gpu_backend import Disk, FileGroup, part_name, write_whole
+from gpu_backend import MAX_NAME_NBYTES, Disk, FileGroup, part_name, write_whole
 
 _FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
 
-_MAX_NAME_NBYTES = 255
-"""Longest file name of every common file system."""
 _MAX_PARTS = 300
 """Folders in a path: Python makes missing ones by one call in another, up to about a thousand."""
 
@@ -78,8 +76,8 @@ def check_output_path(path: Path) -> None:
     """
     aside = path.with_name(part_name(path.name, os.getpid()))
     try:
-        is_too_long = any(len(os.fsencode(part)) > _MAX_NAME_NBYTES for part in aside.parts)
-        if is_too_long or len(aside.parts) > _MAX_PARTS:  # missing folders hide it from lstat
+        is_too_long = any(len(os.fsencode(part)) > MAX_NAME_NBYTES for part in path.parts)
+        if is_too_long or len(path.parts) > _MAX_PARTS:  # missing folders hide it from lstat
             raise OSError(errno.ENAMETOOLONG, os.strerror(errno.ENAMETOOLONG))
         os.lstat(aside)
     except FileNotFoundError:

@@ -26,8 +26,20 @@ from explorer_app.session.parameters import (
 )
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import SLIDER_COUNT, ModelReference, Session, Slider
+from explorer_app.session.taps import fit_tap
 from explorer_app.session.tracks import STATE, WALK, Timeline, Track
-from gpu_backend import NO_EDITS, Latent, LocalEdits, ModelFacts, Recipe, RowRange, StoredLatent, Truncation, dataclass
+from gpu_backend import (
+    NO_EDITS,
+    Latent,
+    LocalEdits,
+    ModelFacts,
+    Recipe,
+    RenderRequest,
+    RowRange,
+    StoredLatent,
+    Truncation,
+    dataclass,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +188,18 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
         yield "patches of parameters that it does not have were removed"
     if fitted.tap is not None and fitted.tap != before.tap:
         yield "the channels of the shown layer were limited to those that it has"
+
+
+def fit_request(request: RenderRequest, facts: ModelFacts) -> RenderRequest:
+    """Return the request of a picture without what a model lacks; stored latents of another shape stay if all are."""
+    return replace(
+        request,
+        blend=_fit_pinned(request.blend, facts) or request.blend,
+        noise=replace(request.noise, layer_gains=request.noise.layer_gains[: len(facts.noise_layers)]),
+        transform=request.transform if facts.has_transform else None,
+        tap=None if request.tap is None else fit_tap(request.tap, facts),
+        edits=fit_edits(request.edits, facts),
+    )
 
 
 def fit_edits(edits: LocalEdits, facts: ModelFacts) -> LocalEdits:

@@ -53,7 +53,7 @@ class DirectionFiles:
         """Add directions to a model's; where its folder refuses, to the user's. Raises LoomError."""
         places = list(self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts)))
         for number, path in enumerate(places):
-            before = path.read_bytes() if path.is_file() else None
+            before = path.read_bytes() if gpu_backend.is_regular_file(path) else None
             kept = None if before is None else self._read(path, facts)
             try:
                 path.parent.mkdir(parents=True, exist_ok=True)

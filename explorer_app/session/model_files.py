@@ -49,7 +49,7 @@ class ModelFiles:
     def encoder(self, facts: ModelFacts) -> Path | None:
         """Return the file of the encoder that searches use: the user's, else the one beside the model, else None."""
         beside = gpu_backend.encoder_path(facts.path)
-        return self.own_encoder(facts.model_id) or (beside if beside.is_file() else None)
+        return self.own_encoder(facts.model_id) or (beside if gpu_backend.is_regular_file(beside) else None)
 
     def write_encoder(self, facts: ModelFacts, write: Callable[[Path], None]) -> Path:
         """Write a model's encoder where the present one is, or may be; return its path. Raises LoomError, OSError."""

@@ -18,7 +18,6 @@ A file that is JSON alone, as earlier versions wrote it, opens too.
 
 from __future__ import annotations
 
-import errno
 import io
 import json
 import re
@@ -57,6 +56,7 @@ from gpu_backend import (
     PictureMask,
     StoredPart,
     check_json_size,
+    check_same,
     dataclass,
     parse_json,
     read_member,
@@ -193,7 +193,7 @@ def save_session(
         raise SessionFileError(error.sentence, error.details) from error
     content = _zipped(text, stored)
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_whole(path, content, check=lambda written: _check_same(written, content))
+    write_whole(path, content, check=lambda written: check_same(written, content))
 
 
 @lru_cache(maxsize=12_000)
@@ -327,11 +327,6 @@ def _member(archive: zipfile.ZipFile, name: str, max_nbytes: int) -> bytes:
     if len(data) > max_nbytes:
         raise LimitError(f"{name} holds at most {max_nbytes >> 20} MB, but this one is larger.")
     return data
-
-
-def _check_same(path: Path, text: bytes) -> None:
-    if path.read_bytes() != text:
-        raise OSError(errno.EIO, "the disk returned other bytes than were written", str(path))
 
 
 def load_session(path: Path) -> Session:

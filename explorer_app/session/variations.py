@@ -10,6 +10,7 @@ smaller one shows.
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import replace
@@ -30,6 +31,9 @@ LEAST_SIDE, MOST_SIDE = 3, 8
 
 Weights = Sequence[float]
 """One number a row of w."""
+
+_NO_SUM = 1e-6
+"""Sum of weights, relative to that of their magnitudes, below which they are taken to sum to zero."""
 
 
 def grid_cells(rows: int, columns: int) -> tuple[Cell, ...]:
@@ -165,10 +169,13 @@ def weighted_session(parts: Sequence[tuple[Session, float]], num_ws: int) -> Ses
     Raises
     ------
     RequestError
-        If the weights sum to zero, or the sum is no recipe.
+        If a weight is not finite, the weights sum to zero, or the sum is no recipe.
     """
+    size = sum(abs(weight) for _, weight in parts)
+    if not math.isfinite(size):
+        raise RequestError("Weights of latents must be finite numbers, but one is not.")
     total = sum(weight for _, weight in parts)
-    if not total:
+    if abs(total) <= _NO_SUM * size:  # 0.1 + 0.2 - 0.3 is not quite zero
         raise RequestError("Weights of latents must not sum to zero: that is a direction, not a latent.")
     scale = 1.0 / total
     return combined_session(parts[0][0], [(session, [weight * scale] * num_ws) for session, weight in parts])

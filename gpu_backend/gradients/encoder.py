@@ -90,7 +90,7 @@ class PictureEncoder:
 
     @torch.no_grad()
     def encode(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return w (batch, w_dim) of pictures of any power-of-two size (batch, 1, 3 or 4 channels), in -1..1."""
+        """Return w (batch, w_dim) of square pictures of any size (batch, 1, 3 or 4 channels, side, side), -1..1."""
         return self.tensors["mean"] + self.tensors["deviation"] * self.units(
             pooled(colours(pictures), self.side), None if masks is None else pooled(masks, self.side)
         )
@@ -128,8 +128,10 @@ def colours(pictures: Tensor) -> Tensor:
 
 
 def pooled(pictures: Tensor, side: int) -> Tensor:
-    """Return pictures at a smaller side, box-filtered."""
-    factor = pictures.shape[-1] // side
+    """Return pictures at another side: means of the samples that each new one covers."""
+    factor, rest = divmod(pictures.shape[-1], side)
+    if rest or not factor:  # a StyleGAN3's sides need not be powers of two, and a side may be less than any encoder's
+        return functional.adaptive_avg_pool2d(pictures, side)
     return pictures if factor == 1 else functional.avg_pool2d(pictures, factor)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpu_backend.cuda.driver.probe import probe
 from gpu_backend.errors import DeviceError, ModelFileError
+from gpu_backend.limits import is_regular_file
 from gpu_backend.model.discriminator_file import read_discriminator
 from gpu_backend.model.encoder_file import encoder_path, read_encoder
 from gpu_backend.model.model import Model
@@ -40,8 +41,10 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
     TorchError
         If torch is missing.
     DeviceError
-        If ``cuda`` is requested, but torch finds no GPU.
+        If there is no such device, or ``cuda`` is requested, but torch finds no GPU.
     """
+    if device not in TORCH_DEVICES:
+        raise DeviceError(f"The device of gradients must be one of {', '.join(TORCH_DEVICES)}, not {device!r:.40}.")
     with torch_needed("Computing gradients"):
         import torch
 
@@ -73,10 +76,10 @@ def open_encoder(
     """
     path, model_id = model.facts.path, model.facts.model_id
     file = own(model_id) or encoder_path(path)
-    if not file.is_file() and (base := changed_model(path)) is not None:
+    if not is_regular_file(file) and (base := changed_model(path)) is not None:
         model_id = base.model_id
         file = own(model_id) or encoder_path(base.path)
-    if not file.is_file():
+    if not is_regular_file(file):
         return None
     try:
         stored = read_encoder(file, model_id, model.spec.w_dim)

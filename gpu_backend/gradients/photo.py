@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageOps
+from PIL import Image
 
 from gpu_backend.errors import RequestError
 from gpu_backend.gradients.projection_settings import Crop
-from gpu_backend.picture_file import opened_picture
+from gpu_backend.picture_file import opened_picture, upright_in_eight_bits
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
 _ORIENTATION = 0x0112
@@ -18,7 +19,9 @@ _TURNED = (5, 6, 7, 8)
 """Values of EXIF's orientation that exchange width and height."""
 
 
-def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = None) -> NDArray[np.float32]:
+def read_photo(
+    path: str | os.PathLike[str], side: int, channels: int = 3, crop: Crop | None = None
+) -> NDArray[np.float32]:
     """Read a square of a picture, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
@@ -53,7 +56,9 @@ def read_photo(path: Path, side: int, channels: int = 3, crop: Crop | None = Non
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)
 
 
-def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tuple[Image.Image, tuple[int, int]]:
+def open_photo(
+    path: str | os.PathLike[str], mode: str = "RGB", longest: int | None = None
+) -> tuple[Image.Image, tuple[int, int]]:
     """Open a picture file, turned as its EXIF data says, transparent parts on black, 16 bits and floats as 8.
 
     Parameters
@@ -72,30 +77,16 @@ def open_photo(path: Path, mode: str = "RGB", longest: int | None = None) -> tup
     PictureFileError
         If the file cannot be read as a picture.
     """
+    path = Path(path)
     with opened_picture(path, path.name) as file:
         across, down = file.size
         is_turned = file.getexif().get(_ORIENTATION) in _TURNED
         if longest is not None:
             file.draft(None, (longest, longest))  # a JPEG of twelve megapixels is decoded at a quarter
-        picture = _in_eight_bits(ImageOps.exif_transpose(file))
+        picture = upright_in_eight_bits(file)
         if longest is not None:
             picture.thumbnail((longest, longest))
         if mode != "RGBA" and picture.has_transparency_data:
             black = Image.new("RGBA", picture.size, (0, 0, 0, 255))
             picture = Image.alpha_composite(black, picture.convert("RGBA"))
         return picture.convert(mode), (down, across) if is_turned else (across, down)
-
-
-def _in_eight_bits(picture: Image.Image) -> Image.Image:
-    """Return a grey picture of 16 bits, or of floats in 0..1, with 8 bits.
-
-    Pillow's own conversion makes integers above 255 white, and such floats black.
-    """
-    if picture.mode == "F":
-        floats = np.nan_to_num(np.asarray(picture, np.float32))
-        scale = 255.0 if floats.max(initial=0.0) <= 1.0 else 1.0
-        return Image.fromarray(np.rint((floats * scale).clip(0.0, 255.0)).astype(np.uint8))
-    if not picture.mode.startswith("I"):
-        return picture
-    values = np.asarray(picture).clip(0, 65535)
-    return Image.fromarray((values // 257).astype(np.uint8))

@@ -22,11 +22,15 @@ def class_label(classes: Sequence[tuple[int, float]], c_dim: int) -> NDArray[np.
     ------
     RequestError
         If classes are given for a network without classes, a class does not exist, or a weight is not finite.
+    TypeError
+        If a class is not a whole number.
     """
     label = np.zeros(c_dim, dtype=np.float64)
     for index, weight in classes:
         if c_dim == 0:
             raise RequestError(f"This network has no classes, but class {index} was requested; leave the class out.")
+        if not hasattr(index, "__index__"):
+            raise TypeError(f"A class is a whole number, not {index!r:.40}.")
         if not 0 <= index < c_dim:
             raise RequestError(f"The class must be in 0..{c_dim - 1} for this network, not {index}.")
         if not math.isfinite(weight):

@@ -52,11 +52,11 @@ def combined_latent(parts: Sequence[tuple[Latent, Sequence[float]]]) -> Latent:
     Raises
     ------
     RequestError
-        If there is no part, or the sum cannot be written with strengths of 0..1: a point other than seeds in w, or
-        all seeds of some classes, with a negative weight.
+        If there is no part or no row, or the sum cannot be written with strengths of 0..1: a point other than seeds in
+        w, or all seeds of some classes, with a negative weight.
     """
-    if not parts:
-        raise RequestError("A combination needs at least one latent, but has none.")
+    if not parts or not parts[0][1]:
+        raise RequestError("A combination needs at least one latent, and weights for its rows, but has none.")
     count = len(parts[0][1])
     alike: dict[tuple[float, ...], list[int]] = {}
     for row in range(count):

@@ -71,13 +71,15 @@ def label_averages(w_avg: NDArray[np.floating], labels: NDArray[np.floating]) ->
 
 
 def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
-    """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws; TypeError if psi is no number."""
+    """Raise RequestError if psi is not finite or the cutoff is not in 0..num_ws; TypeError if they are no numbers."""
     try:
         is_finite = math.isfinite(psi)
     except TypeError:
         raise TypeError(f"The truncation psi is a number, not {psi!r:.40}.") from None
     if not is_finite:
         raise RequestError(f"The truncation psi must be a finite number, not {psi}.")
+    if cutoff is not None and not hasattr(cutoff, "__index__"):
+        raise TypeError(f"The truncation cutoff is a whole number or None, not {cutoff!r:.40}.")
     if cutoff is not None and not 0 <= cutoff <= num_ws:
         raise RequestError(f"The truncation cutoff must be in 0..{num_ws} for this network, not {cutoff}.")
 

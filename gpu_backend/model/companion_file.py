@@ -19,7 +19,7 @@ from gpu_backend.errors import LoomError, ModelFileError, not_written
 from gpu_backend.model.network_json import parse_json
 from gpu_backend.model.refusal import Refusal, shown
 from gpu_backend.model.source import open_source
-from gpu_backend.whole_file import write_whole
+from gpu_backend.whole_file import check_same, write_whole
 
 _MAX_HEADER_BYTES = 1 << 18
 
@@ -50,7 +50,7 @@ def read_companion(
 def write_companion(
     path: str | os.PathLike[str], content: Callable[[], bytes], parse: Callable[[bytes], object]
 ) -> None:
-    """Write a file, aside first and then moved into place, if `parse` reads it.
+    """Write a file, aside first, read back and then moved into place, if `parse` reads it.
 
     Raises
     ------
@@ -71,7 +71,7 @@ def write_companion(
         raise LoomError(f"{path.name} was not written: there is a folder, a pipe or a device of that name.")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, written)
+        write_whole(path, written, check=lambda aside: check_same(aside, written))
     except OSError as error:
         raise not_written(path, error) from error
 

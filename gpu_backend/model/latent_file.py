@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.lib import format as npy_format
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend.errors import LoomError, ModelFileError, RequestError
 from gpu_backend.limits import (
@@ -37,7 +37,7 @@ from gpu_backend.model.source import BytesSource
 from gpu_backend.model.tensors import load_tensors
 from gpu_backend.model.watch import Watch
 from gpu_backend.recipe import StoredLatent
-from gpu_backend.whole_file import write_whole
+from gpu_backend.whole_file import check_same, write_whole
 
 Parsed = TypeVar("Parsed")
 
@@ -107,7 +107,7 @@ def _read(path: Path, parse: Callable[[bytes], Parsed]) -> Parsed:
         raise ModelFileError(f"{name} should hold w rows (.npz, .npy or .pt), but is damaged.", str(error)) from error
 
 
-def stored_latent(array: NDArray[Any]) -> StoredLatent:
+def stored_latent(array: ArrayLike) -> StoredLatent:
     """Return rows of w as a stored latent.
 
     Parameters
@@ -120,11 +120,12 @@ def stored_latent(array: NDArray[Any]) -> StoredLatent:
     RequestError
         If the shape is another one, or a number is not finite.
     """
-    if array.ndim == 3 and array.shape[0] == 1:
-        array = array[0]
-    rows = array[None] if array.ndim == 1 else array
+    given: NDArray[Any] = np.asarray(array)
+    if given.ndim == 3 and given.shape[0] == 1:
+        given = given[0]
+    rows = given[None] if given.ndim == 1 else given
     if rows.ndim != 2 or rows.dtype.kind != "f":
-        raise RequestError(f"W rows must be floats of (rows, numbers), not {array.dtype} of {array.shape}.")
+        raise RequestError(f"W rows must be floats of (rows, numbers), not {given.dtype} of {given.shape}.")
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(rows, dtype="<f4")
     if not np.isfinite(rows).all():
@@ -138,10 +139,13 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
     Raises
     ------
     LoomError
-        If the rows have different shapes, or are too many to be read again. Names are cut if there are very many.
+        If there are no rows, or they have different shapes, or are too many to be read again. Names are cut if there
+        are very many.
     OSError
         If the system refuses.
     """
+    if not latents:
+        raise LoomError("A file of latents needs at least one, but there is none.")
     shapes = {(latent.num_ws, latent.w_dim) for _, latent in latents}
     if len(shapes) != 1:
         raise LoomError("Latents of one file must be of one model, but these have different shapes.")
@@ -157,7 +161,7 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
             member = io.BytesIO()
             np.save(member, array, allow_pickle=False)
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), member.getvalue())
-    write_whole(Path(path), target.getvalue())
+    _write(Path(path), target.getvalue())
 
 
 def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
@@ -191,7 +195,11 @@ def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
                     archive.writestr(zipfile.ZipInfo(f"latent/{name}"), data)
         case other:
             raise LoomError(f"W rows are written as {', '.join(LATENT_SUFFIXES)}, but not as {other or 'no suffix'!r}.")
-    write_whole(path, target.getvalue())
+    _write(path, target.getvalue())
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_whole(path, content, check=lambda aside: check_same(aside, content))
 
 
 def _names_of(data: bytes, count: int) -> list[str]:

@@ -20,13 +20,17 @@ Weights = Mapping[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Model:
-    """Spec, weights and facts of one file, and what lies beside it: directions (or None) and draft readouts."""
+    """Spec, weights and facts of one file, and what lies beside it: directions (or None) and draft readouts.
+
+    `file_warnings` are those of the facts' warnings that are about the file itself, not about what lies beside it.
+    """
 
     spec: NetworkSpec
     weights: Weights
     facts: ModelFacts
     directions: NamedDirections | None = None
     readouts: Readouts = field(default_factory=dict)
+    file_warnings: tuple[str, ...] = ()
 
     @property
     def mean_w(self) -> NDArray[np.float32]:

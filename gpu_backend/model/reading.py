@@ -93,7 +93,7 @@ def read_model(
         named_directions=() if directions is None else directions.names,
         class_names=classes,
     )
-    return Model(found.spec, loaded.weights, facts, directions, readouts)
+    return Model(found.spec, loaded.weights, facts, directions, readouts, found.warnings)
 
 
 def inspect_model(path: str | os.PathLike[str]) -> ModelFacts:

@@ -34,6 +34,7 @@ from gpu_backend.model.stylegan1_assembly import assemble_stylegan1
 from gpu_backend.model.stylegan1_json import stylegan1_settings_from_json
 from gpu_backend.model.stylegan3_assembly import assemble_stylegan3
 from gpu_backend.model.stylegan3_json import stylegan3_settings_from_json
+from gpu_backend.plain_text import printable
 from gpu_backend.whole_file import write_whole
 
 KEY = "latent-loom-model"
@@ -143,7 +144,7 @@ def _said(model: Model) -> dict[str, object]:
         "sha256": facts.model_id,
         "container": facts.container,
         "flavour": facts.flavour,
-        "warnings": list(facts.warnings),
+        "warnings": [printable(warning) for warning in model.file_warnings],
     }
     return {"version": VERSION, "network": spec_to_json(model.spec), "source": source}
 

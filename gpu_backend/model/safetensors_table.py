@@ -2,8 +2,7 @@
 
 Ours is what it does not bound or say: how long a header may be, and that the file stays the same between the two times
 it is read, for the tensors and for the SHA-256. The library reads the file instead of mapping it: a mapped file that
-shrinks
-would end the program with a signal.
+shrinks would end the program with a signal.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Mapping
-from pathlib import Path
+from pathlib import Path, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -32,16 +32,22 @@ from gpu_backend.model.safetensors_table import SafetensorsTable, looks_like_saf
 from gpu_backend.model.source import FileSource, open_source
 from gpu_backend.model.tensors import Loaded
 from gpu_backend.model.watch import Watch
+from gpu_backend.plain_text import printable
 from gpu_backend.quick_dataclass import dataclass
+from gpu_backend.whole_file import cut_name
 
 KEY = "latent-loom-tuned"
 VERSION = 1
 _MAX_TEXT = 4096
+_MAX_STEM_NBYTES = 115
 
 
 @dataclass(frozen=True, slots=True)
 class Base:
-    """The model that a tuned one changes: where its file was, its SHA-256, and the name of the photo."""
+    """The model that a tuned one changes: where its file was, its SHA-256, and the name of the photo.
+
+    A name that was read from a file is printable, on one line.
+    """
 
     path: Path
     model_id: str
@@ -49,9 +55,13 @@ class Base:
 
 
 def tuned_path(model: str | os.PathLike[str], photo: str | os.PathLike[str]) -> Path:
-    """Return where a model that is tuned to a photo is kept: ``hills.pkl`` -> ``hills.photo.safetensors``."""
+    """Return where a model that is tuned to a photo is kept: ``hills.pkl`` -> ``hills.photo.safetensors``.
+
+    Long names are cut, so that the file can be written, also with a number at its end.
+    """
     path = Path(model)
-    return path.with_name(f"{path.stem}.{Path(photo).stem}.safetensors")
+    names = cut_name(path.stem, _MAX_STEM_NBYTES), cut_name(Path(photo).stem, _MAX_STEM_NBYTES)
+    return path.with_name(f"{'.'.join(names)}.safetensors")
 
 
 def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: str | os.PathLike[str]) -> None:
@@ -67,7 +77,8 @@ def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: st
     Raises
     ------
     ModelFileError
-        If a change does not fit into half precision, or `path` is the model that is changed.
+        If a change does not fit into half precision, a text is longer than the reader allows, or `path` is the model
+        that is changed.
     LoomError
         If the file cannot be written; nothing is left behind.
     """
@@ -77,14 +88,16 @@ def write_tuned(changes: Mapping[str, NDArray[np.float32]], base: Base, path: st
             f"{Path(path).name} was not written: it is the model that is changed; choose another name."
         )
     said = {"version": VERSION, "base": str(base.path), "base_id": base.model_id, "of": base.photo}
+    text = json.dumps(said, sort_keys=True)
 
     def content() -> bytes:
+        _base(text)
         arrays: dict[str, NDArray[Any]] = {}
         for name, array in changes.items():
             if not np.abs(array).max(initial=0.0) <= np.finfo(np.float16).max:
                 raise ValueError(name)
             arrays[name] = np.ascontiguousarray(array, np.float16)
-        return safetensors.numpy.save(arrays, {KEY: json.dumps(said, sort_keys=True)})
+        return safetensors.numpy.save(arrays, {KEY: text})
 
     write_companion(path, content, safetensors.numpy.load)
 
@@ -137,7 +150,7 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
         return None
     base = _base(table.metadata[KEY])
     path = _path_of(base, source)
-    expected = f"{base.path.name} beside it, the model that it changes"
+    expected = f"{printable(_names(base)[-1])} beside it, the model that it changes"
     with open_source(path, expected) as other:
         if _is_tuned(other):
             raise Refusal("changes of a model that is not tuned itself", f"{path.name} is")
@@ -165,9 +178,10 @@ def find_tuned(source: FileSource, find: Callable[[FileSource], Found]) -> Found
 
 def _path_of(base: Base, source: FileSource) -> Path:
     """Return where to look for the model that a file changes."""
-    beside = source.path.with_name(base.path.name)
-    if is_regular_file(beside) and beside != source.path:
-        return beside
+    for name in _names(base):
+        beside = source.path.with_name(name)
+        if is_regular_file(beside) and beside != source.path:
+            return beside
     if re.fullmatch("[0-9a-f]{64}", base.model_id):
         for suffix in (base.path.suffix.lower(), ".pkl"):  # a farm's worker keeps a model of unusual suffix as .pkl
             kept = source.path.with_name(base.model_id + suffix)
@@ -176,6 +190,11 @@ def _path_of(base: Base, source: FileSource) -> Path:
     # A path that a stranger wrote must not reach for another computer, as the paths of Windows shares do.
     is_far = str(base.path).startswith(("\\\\", "//"))
     return beside if is_far else base.path
+
+
+def _names(base: Base) -> list[str]:
+    """Return what the model's file may be called: its path may be one of Windows, whose separators are in the name."""
+    return list(dict.fromkeys((base.path.name, PureWindowsPath(base.path).name or base.path.name)))
 
 
 def _first_model(table: SafetensorsTable, source: FileSource) -> Base:
@@ -200,9 +219,10 @@ def _base(text: str) -> Base:
     if said.get("version") != VERSION:
         raise Refusal(f"version {VERSION} of tuned models", "this file is of another version")
     texts = [said.get(key) for key in ("base", "base_id", "of")]
-    if not all(isinstance(text, str) and len(text) <= _MAX_TEXT and text.isprintable() for text in texts):
+    if not all(isinstance(text, str) and len(text) <= _MAX_TEXT for text in texts):
         raise Refusal("the name of the model that was tuned", "it is missing or damaged")
     path, model_id, photo = (str(text) for text in texts)
     if not Path(path).name:
         raise Refusal("the name of the model that was tuned", "it is missing or damaged")
-    return Base(Path(path), model_id, photo)
+    # Names of files may hold any character: screenshots of macOS have a narrow no-break space before AM or PM.
+    return Base(Path(path), model_id, printable(" ".join(photo.split())))

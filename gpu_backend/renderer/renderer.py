@@ -226,7 +226,7 @@ class Renderer:
         Raises
         ------
         CancelledError, RequestError, DeviceError, TypeError
-            As `render`. Every request is checked before anything is rendered.
+            As `render`. Every request is checked before anything is rendered, except its blend.
         """
         return tuple(pending.wait() for pending in self.submit_batch(requests, should_cancel=should_cancel))
 

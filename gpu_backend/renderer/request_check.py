@@ -93,6 +93,8 @@ class RequestCheck:
         if len(tap.channels) not in (1, 3):
             raise RequestError(f"A layer is shown by one channel or by three, not by {len(tap.channels)}.")
         for channel in tap.channels:
+            if not hasattr(channel, "__index__"):
+                raise TypeError(f"A channel is a whole number, not {channel!r:.40}.")
             if not 0 <= channel < layer.channels:
                 raise RequestError(
                     f"{tap.layer} has the channels 0 to {layer.channels - 1}, but channel {channel} was requested."

@@ -35,7 +35,7 @@ from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.estimate import step_seconds
 from gpu_backend.training.log import TrainLog
 from gpu_backend.training.metrics import DivergedError
-from gpu_backend.training.options import TrainOptions, options_from
+from gpu_backend.training.options import WORLD, TrainOptions, options_from
 from gpu_backend.training.plots import draw_plots
 from gpu_backend.training.processes import Processes, joined
 from gpu_backend.training.progress import TrainProgress, duration
@@ -93,6 +93,8 @@ def train(
             raise RequestError(
                 f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
             )
+        if request.resume is None:
+            _check_apart(request.out, options.data)
         make_folder(request.out)
         opened = opened or functools.partial(open_source, say=say if processes.is_first else _ignore)
         with contextlib.closing(opened(options.data, options.resolution, processes.device)) as source:
@@ -109,6 +111,14 @@ def train(
                 if training.kernels_problem:
                     say(f"Steps take longer, since our own kernels do not run here: {training.kernels_problem}")
             return _Loop(training, {**options.to_json(), **reference}, request.out, say, progress).run(source)
+
+
+def _check_apart(out: Path, data: str) -> None:
+    """Raise RequestError if results would lie among the pictures: sheets would be trained on after a resume."""
+    if data != WORLD and Path(data).is_dir() and out.resolve().is_relative_to(Path(data).resolve()):
+        raise RequestError(
+            f"The sheets of a training are pictures too, so {out} must not be in {data}; choose another --out."
+        )
 
 
 class _Loop:

@@ -5,10 +5,12 @@ import os
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
-from gpu_backend import PictureFileError, opened_picture, picture_file
+from gpu_backend import picture_file
+from gpu_backend.picture_file import PictureFileError, opened_picture, upright_in_eight_bits
 
 EPS = b"""%!PS-Adobe-3.0 EPSF-3.0
 %%BoundingBox: 0 0 8 8
@@ -57,3 +59,23 @@ def test_a_picture_of_too_many_pixels_is_refused_before_it_is_decoded(monkeypatc
 def test_whatever_a_decoder_raises_is_a_sentence(error: Exception) -> None:
     with pytest.raises(PictureFileError, match=r"a\.png should be a picture"), opened_picture(encoded("PNG"), "a.png"):
         raise error
+
+
+def test_a_picture_is_turned_upright_and_has_eight_bits(tmp_path: Path) -> None:
+    levels = np.linspace(0, 65535, 64, dtype=np.uint16).reshape(2, 32)
+    exif = Image.Exif()
+    exif[0x0112] = 6
+    for name, array in (("a.png", levels), ("a.tif", levels.astype(np.int32)), ("b.tif", (levels / 65535.0))):
+        Image.fromarray(array.astype(np.float32) if array.dtype == np.float64 else array).save(
+            tmp_path / name, exif=exif
+        )
+        with opened_picture(tmp_path / name, name) as picture:
+            upright = upright_in_eight_bits(picture)
+        assert (upright.mode, upright.size) == ("L", (2, 32))
+        np.testing.assert_allclose(np.asarray(upright)[:, ::-1].T, levels / 257.0, atol=1.0)
+
+
+def test_damaged_exif_data_turns_nothing(tmp_path: Path) -> None:
+    Image.new("RGB", (8, 4)).save(tmp_path / "a.png", exif=b"Exif\0\0no TIFF")
+    with opened_picture(tmp_path / "a.png", "a.png") as picture:
+        assert upright_in_eight_bits(picture).size == (8, 4)

@@ -388,3 +388,15 @@ def test_a_group_writes_through_a_link(tmp_path: Path) -> None:
     assert (tmp_path / "far" / "file").read_bytes() == b"new"
     assert (tmp_path / "out" / "0").is_symlink()
     assert group.written == 1
+
+
+@pytest.mark.parametrize("letter", ["n", "\u56fe"])
+def test_the_longest_name_of_a_file_system_can_be_written(tmp_path: Path, letter: str) -> None:
+    name = letter * (255 // len(letter.encode()))
+    write_whole(tmp_path / name, b"new")
+    write_whole(tmp_path / name, fill_by_replacing)
+    assert (tmp_path / name).read_bytes() == b"new"
+    left = tmp_path / dead_part(name)
+    left.write_bytes(b"half")
+    remove_leftovers(tmp_path, name.startswith)
+    assert [path.name for path in tmp_path.iterdir()] == [name]

@@ -102,9 +102,12 @@ def _scanner_for(head: bytes) -> Scanner | None:
 
 
 def _values(frame: Frame) -> NDArray[Any]:
-    """Return the picture as floats, (height, width, 3 or 4), nominally 0..1; a tapped layer has bytes only."""
+    """Return the picture as floats, (height, width, 3 or 4), nominally 0..1; a tapped layer has bytes only.
+
+    As in bytes, the first of any other number of channels is shown as grey.
+    """
     if frame.image is not None:
-        image = frame.image if frame.image.shape[2] > 1 else np.repeat(frame.image, 3, axis=2)
+        image = frame.image if frame.image.shape[2] in (3, 4) else np.repeat(frame.image[..., :1], 3, axis=2)
         return image * np.float32(0.5) + np.float32(0.5)
     if frame.request.tap is None:
         raise PictureError("This format needs the network's output as floats, which the frame lacks; render it again.")

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from gpu_backend.picture_file import PictureFileError, opened_picture
+from gpu_backend.picture_file import PictureFileError, opened_picture, upright_in_eight_bits
 from gpu_backend.training.data.source import DataError, shuffled
 
 SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp"})
@@ -79,7 +79,7 @@ class FileSource:
         name = self._names[index]
         try:
             with opened_picture(self._fetch(name), f"{name} of {self._name}") as opened:
-                image = opened.convert("RGB")
+                image = upright_in_eight_bits(opened).convert("RGB")
         except PictureFileError as error:
             raise DataError(error.sentence, error.details) from error
         except Exception as error:  # each way of compressing members of a zip has errors of its own

@@ -53,6 +53,8 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
     """
     model = read_model(options.model)
     path = options.out or direction_path(options.model)
+    if path.exists() and path.samefile(options.model):
+        raise RequestError(f"{path} is the model itself; choose another --out.")
     facts = model.facts
     kept = _kept(path, model, options)
     if options.method == "sefa":

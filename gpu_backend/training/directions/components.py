@@ -7,6 +7,7 @@ from functools import reduce
 import numpy as np
 from numpy.typing import NDArray
 
+from gpu_backend.errors import RequestError
 from gpu_backend.latent.sefa import sefa_directions
 from gpu_backend.model import Model, NamedDirections, concatenated
 from gpu_backend.recipe import RowRange
@@ -20,7 +21,14 @@ def pca_directions(w: NDArray[np.floating], where: RowRange, count: int, name: s
 
     One unit is one standard deviation of w along the component; its ``share`` is that of the variance. An eigenvector
     has no defined sign, so the component with the largest magnitude is made positive.
+
+    Raises
+    ------
+    RequestError
+        If all w are the same.
     """
+    if not np.ptp(w, axis=0).any():
+        raise RequestError("Latents should differ to have principal components, but all are the same.")
     centred = w.astype(np.float64) - w.astype(np.float64).mean(axis=0)
     values, columns = np.linalg.eigh(centred.T @ centred / max(len(centred) - 1, 1))
     values, vectors = np.maximum(values[::-1], 0.0), columns.T[::-1]

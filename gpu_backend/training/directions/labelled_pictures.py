@@ -15,7 +15,7 @@ from PIL import Image
 from torch import Tensor
 
 from gpu_backend.errors import LoomError
-from gpu_backend.picture_file import PictureFileError, opened_picture
+from gpu_backend.picture_file import PictureFileError, opened_picture, upright_in_eight_bits
 
 _KINDS = frozenset({".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tif", ".tiff"})
 _LEAST = 20
@@ -132,7 +132,7 @@ def _picture(path: Path, side: int) -> NDArray[np.uint8]:
     """Return the centre crop of a picture, (3, side, side)."""
     try:
         with opened_picture(path, str(path)) as image:
-            whole = image.convert("RGB")
+            whole = upright_in_eight_bits(image).convert("RGB")
     except PictureFileError as error:
         raise LabelsError(error.sentence, error.details) from error
     short = min(whole.size)

@@ -10,6 +10,7 @@ from typing import Literal, cast, get_args
 
 from gpu_backend.argument_types import whole_number
 from gpu_backend.errors import RequestError
+from gpu_backend.model.direction_file import MAX_COUNT
 
 Method = Literal["world", "labels", "pca", "sefa"]
 _COUNT = whole_number(1)
@@ -79,7 +80,12 @@ def add_direction_options(parser: argparse.ArgumentParser) -> None:
         help="leave out directions that move their factor less than so many times as much as any other "
         "(default: keep all)",
     )
-    add("--count", type=_COUNT, metavar="N", help="how many, for pca (default: 16) and sefa (default: 8 a group)")
+    add(
+        "--count",
+        type=whole_number(1, MAX_COUNT),
+        metavar="N",
+        help="how many, for pca (default: 16) and sefa (default: 8 a group)",
+    )
     add("--latents", type=_COUNT, default=usual.latents, metavar="N", help=f"to learn from ({usual.latents})")
     add("--probes", type=_COUNT, default=usual.probes, metavar="N", help=f"to choose rows on ({usual.probes})")
     add("--measured", type=_COUNT, default=usual.measured, metavar="N", help=f"to measure on ({usual.measured})")

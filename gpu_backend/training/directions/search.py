@@ -199,7 +199,9 @@ def free_set_name(wanted: str, names: Sequence[str]) -> str:
 
 def free_example_name(wanted: str, names: Sequence[str]) -> str:
     """Return a direction's name that no other direction from examples has: "smile", else "smile 2" and so on."""
-    stem = " ".join(wanted.replace("/", " ").split())[:34] or "difference"
+    # Emoji of several parts have a joiner in them, which is not printable.
+    words = "".join(letter if letter.isprintable() else "" for letter in " ".join(wanted.replace("/", " ").split()))
+    stem = words[:34].strip() or "difference"
     return next(
         name
         for number in range(1, 1000)

@@ -80,9 +80,10 @@ def test_convert_keeps_every_weight(command: Command, networks: Path, tmp_path: 
 
 
 def test_convert_to_half_makes_a_smaller_file(command: Command, networks: Path, tmp_path: Path) -> None:
-    assert command("convert", networks / "plain.safetensors", tmp_path / "half.safetensors", "--half").status == 0
-    before, after = read_model(networks / "plain.safetensors"), read_model(tmp_path / "half.safetensors")
-    assert (tmp_path / "half.safetensors").stat().st_size < (networks / "plain.safetensors").stat().st_size
+    target = tmp_path / "new" / "half.safetensors"
+    assert command("convert", networks / "plain.safetensors", target, "--half").status == 0
+    before, after = read_model(networks / "plain.safetensors"), read_model(target)
+    assert (target).stat().st_size < (networks / "plain.safetensors").stat().st_size
     assert all(np.allclose(before.weights[name], after.weights[name], rtol=1e-3, atol=1e-3) for name in before.weights)
 
 

@@ -39,6 +39,16 @@ def test_components_of_w_lie_beside_the_model_and_are_found_there(command: Comma
     assert "pca/1\n" in command("inspect", model).out
 
 
+def test_a_search_that_must_fail_leaves_all_files_as_they_are(command: Command, model: Path) -> None:
+    words = ("directions", model, "--method", "pca", "--latents", 50)
+    assert command(*words).status == 0
+    before = {path.name: path.read_bytes() for path in model.parent.iterdir()}
+    assert "is the model itself" in command(*words, "--out", model, "--replace").sentence
+    assert "all are the same" in command(*words, "--psi", 0, "--replace").sentence
+    assert "from 1 to 256" in command(*words, "--count", 257, "--replace").sentence
+    assert {path.name: path.read_bytes() for path in model.parent.iterdir()} == before
+
+
 def test_sets_are_added_and_one_of_the_same_name_is_replaced(command: Command, model: Path) -> None:
     command("directions", model, "--method", "sefa", "--count", 2)
     command("directions", model, "--method", "pca", "--count", 3, "--latents", 50, "--add")

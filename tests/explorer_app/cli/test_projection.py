@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,6 +12,8 @@ import pytest
 import torch
 from PIL import Image
 
+from explorer_app.cli.arguments import UsageError
+from explorer_app.cli.projection import _jobs
 from gpu_backend import PhotoTuning, Projection, read_latent, read_model
 from tests.helpers.command import Command
 from tests.helpers.networks import make_stylegan2
@@ -60,6 +64,21 @@ def test_a_folder_of_pictures_becomes_a_folder_of_w_rows(command: Command, photo
     (folder / "notes.txt").write_text("no picture")
     assert command("project", folder, "--out", photo.parent / "out", *QUICK).status == 0
     assert sorted(path.name for path in (photo.parent / "out").iterdir()) == ["a.npz", "b.npz"]
+
+
+@pytest.mark.parametrize(("platform", "is_refused"), [("linux", False), ("darwin", True), ("win32", True)])
+def test_pictures_of_one_name_would_replace_each_others_rows(
+    tmp_path: Path, platform: str, is_refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("Hills.png", "hills.jpg"):
+        Image.new("RGB", (8, 8)).save(tmp_path / name)
+    monkeypatch.setattr(sys, "platform", platform)
+    options = argparse.Namespace(source=tmp_path, out=tmp_path / "out")
+    if is_refused:
+        with pytest.raises(UsageError, match="differ only in their suffix"):
+            _jobs(options)
+    else:
+        assert [target.name for _, target in _jobs(options)] == ["Hills.npz", "hills.npz"]
 
 
 def test_a_folder_that_was_stopped_goes_on_with_the_pictures_that_are_left(command: Command, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ from explorer_app.exporting.picture import read_picture
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import ModelReference, Position, Session, Slider
 from explorer_app.session.storage import save_session
-from gpu_backend import Noise, Point, Transform, Truncation, inspect_model, open_renderer
+from gpu_backend import Noise, Point, Tap, Transform, Truncation, inspect_model, open_renderer
 from tests.helpers.command import Command
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
@@ -263,6 +263,29 @@ def test_a_transform_is_rendered_where_the_network_takes_one(command: Command, n
     sequence = ("render", "--from", tmp_path / "state.png", tmp_path / "state.png", "--path", "linear", "--frames", "1")
     assert command(*sequence, "--outdir", tmp_path / "path").status == 0
     assert read_picture(tmp_path / "path" / "path_00001.png").request.transform == turned.matrix
+
+
+def test_what_another_network_lacks_is_left_out(command: Command, networks: Path, tmp_path: Path) -> None:
+    labelled, alias_free = networks / "labelled.safetensors", networks / "alias-free.safetensors"
+    facts = inspect_model(labelled)
+    session = Session(
+        ModelReference(facts.path, facts.name, facts.model_id),
+        classes=((2, 1.0),),
+        truncation=Truncation(0.5, facts.num_ws),
+        noise=Noise(layer_gains=(0.5,) * len(facts.noise_layers)),
+        tap=Tap("b8.conv1"),
+    )
+    save_session(tmp_path / "state.loom", session)
+    outcome = command(
+        "render", "--from", tmp_path / "state.loom", "--network", alias_free, "--outdir", tmp_path / "again"
+    )
+    assert outcome.status == 0, outcome.err
+    assert "alias-free does not have all classes, rows, directions and layers that state.loom uses" in outcome.err
+    document = read_picture(tmp_path / "again" / "state.png")
+    (recipe, _), *_ = document.request.blend
+    assert (recipe.latent.classes, document.request.noise.layer_gains, document.request.tap) == ((), (), None)
+    assert document.session is not None
+    assert document.session.classes == ()
 
 
 def test_another_network_warns_and_renders_with_the_one_named(command: Command, networks: Path, tmp_path: Path) -> None:

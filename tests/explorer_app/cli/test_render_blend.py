@@ -5,9 +5,11 @@ from __future__ import annotations
 from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
+from explorer_app.cli.blend_options import read_mask
 from explorer_app.exporting.picture import read_picture
 from gpu_backend import Point, RowRange, open_renderer
 from tests.helpers.command import Command
@@ -36,6 +38,17 @@ def test_a_seed_shows_where_a_mask_is_white(command: Command, networks: Path, ma
     assert document.session.blends[0].label == "seed 9"
     with Image.open(tmp_path / "seed0007.png") as image, closing(open_renderer(network)) as renderer:
         assert image.tobytes() == renderer.render(document.request).to_rgb().tobytes()
+
+
+@pytest.mark.parametrize("kind", ["sixteen bits", "transparent"])
+def test_masks_of_other_kinds_show_what_a_viewer_shows(tmp_path: Path, kind: str) -> None:
+    grey = np.repeat(np.arange(128, dtype=np.uint8)[:, None] * 2, 128, axis=1)
+    if kind == "sixteen bits":
+        image = Image.fromarray(grey.astype(np.uint16) * 257)
+    else:
+        image = Image.merge("LA", (Image.new("L", (128, 128), 255), Image.fromarray(grey)))
+    image.save(tmp_path / "mask.png")
+    np.testing.assert_allclose(read_mask(tmp_path / "mask.png").shares * 255.0, grey, atol=1.0)
 
 
 @pytest.mark.parametrize(

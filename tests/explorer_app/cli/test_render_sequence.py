@@ -125,6 +125,8 @@ def test_a_different_sequence_is_refused_unless_it_may_be_replaced(command: Comm
     last = outcome.err.splitlines()[-1]
     assert last.startswith("latentloom render: The folder ")
     assert last.endswith("; choose another --name or --outdir, or replace it with --overwrite.")
+    film = command(*words[:-3], "--seeds", "1,2", "--video", tmp_path / "path.gif")
+    assert film.err.strip().endswith("; choose another file for --video, or replace it with --overwrite.")
     assert content(tmp_path) == before
     assert command(*words, "1,2", "--overwrite").status == 0
     assert len(content(tmp_path)) == 4
@@ -365,12 +367,12 @@ def test_options_of_print_that_make_no_sense_are_refused(
 
 
 def test_a_grid_of_more_pictures_than_fit_becomes_several_sheets_for_print(command: Command, tmp_path: Path) -> None:
-    words = ["--seeds", "0-4", "--size", "32", "--dpi", "300", "--outdir", tmp_path / "out"]
+    words = ["--seeds", "0-4", "--size", "48x32", "--dpi", "300", "--outdir", tmp_path / "out"]
     outcome = command("render", *words, "--sheet", tmp_path / "all.png", "--grid", "2x2")
     assert outcome.status == 0
     assert sorted(path.name for path in tmp_path.glob("all*")) == ["all_1.png", "all_2.png"]
     with Image.open(tmp_path / "all_1.png") as sheet:
-        assert sheet.width > 2 * 32
+        assert sheet.size == (3 * 4 + 2 * 48, 3 * 4 + 2 * 32)
         assert sheet.info["dpi"] == pytest.approx((300, 300), abs=0.01)
     alone = command("render", *words, "--grid", "2x2")
     assert alone.status == 2

@@ -43,12 +43,12 @@ def test_a_weighted_sum_takes_weights_as_typed_and_scales_them_to_one(open_harne
 
 def test_a_difference_is_found_as_a_direction_that_is_named_after_both(open_harness: Harness) -> None:
     first, second = keep(open_harness, 3, 5)
-    open_harness.controller.editing.kept.rename(first, "Sunny / noon!")
+    open_harness.controller.editing.kept.rename(first, "Größe / 图!")
     searches: list[Any] = []
     open_harness.controller.directions.find = lambda *arguments: searches.append(arguments)  # type: ignore[method-assign]
     open_harness.controller.arithmetic.difference(first, second)
     ((search, having, lacking),) = searches
-    assert (search.method, search.name) == ("examples", "Sunny  noon minus Seed 5")
+    assert (search.method, search.name) == ("examples", "Größe  图 minus Seed 5")
     assert [session.position.x for session in (*having, *lacking)] == [3.0, 5.0]
 
 
@@ -65,7 +65,12 @@ def test_the_direction_from_the_picture_to_a_kept_one_is_named_after_it(open_har
 def test_weights_that_do_not_fit_are_refused_with_a_sentence(open_harness: Harness) -> None:
     numbers = keep(open_harness, 3, 5)
     steps = list(open_harness.labels)
-    for text, words in (("1, two", "must be numbers"), ("1 1 1", "enter 2 weights"), ("1, -1", "must not sum to zero")):
+    for text, words in (
+        ("1, two", "must be numbers"),
+        ("1 1 1", "enter 2 weights"),
+        ("1, -1", "must not sum to zero"),
+        ("1, nan", "finite numbers"),
+    ):
         open_harness.controller.arithmetic.weighted(numbers, text)
         assert words in open_harness.said(Level.WARNING)[-1]
     assert open_harness.labels == steps

@@ -51,3 +51,11 @@ def test_a_folder_that_refuses_is_replaced_by_the_users_and_named_if_that_refuse
         ModelFiles(None, None).write_encoder(facts, Path.touch)
     with pytest.raises(LoomError, match="copy the model into a folder of your own"):
         ModelFiles(None, Path(facts.path)).write_encoder(facts, Path.touch)
+
+
+def test_a_model_of_a_very_long_name_has_files_too(tmp_path: Path) -> None:
+    files = ModelFiles(tmp_path / "own", None)
+    facts = fake_model(tmp_path / f"{'d' * 245}.pkl").facts
+    assert files.encoder(facts) is None
+    assert files.write_tuned(facts, Path(f"{'g' * 240}.png"), Path.touch).parent == tmp_path
+    assert files.write_encoder(facts, Path.touch) == files.own_encoder(facts.model_id)

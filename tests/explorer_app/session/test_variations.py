@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 
 from explorer_app.session.edits import TakeLatent
@@ -162,8 +164,15 @@ def test_children_of_children_do_not_grow() -> None:
 def test_a_weighted_sum_is_scaled_to_one() -> None:
     assert seeds(weighted_session([(at(3), 1.0), (at(9), 1.0)], NUM_WS)) == {3: 0.5, 9: 0.5}
     assert seeds(weighted_session([(at(3), 2.0), (at(9), 1.0), (at(5), -1.0)], NUM_WS)) == {3: 1.0, 9: 0.5, 5: -0.5}
-    with pytest.raises(RequestError):
-        weighted_session([(at(3), 1.0), (at(9), -1.0)], NUM_WS)
+    for weights in (
+        (1.0, -1.0, 0.0),
+        (0.1, 0.2, -0.3),
+        (math.nan, 1.0, 1.0),
+        (math.inf, 1.0, 1.0),
+        (1e308, 1e308, 0.0),
+    ):
+        with pytest.raises(RequestError, match=r"must not sum to zero|finite numbers"):
+            weighted_session(list(zip((at(3), at(9), at(5)), weights, strict=True)), NUM_WS)
 
 
 def test_a_variation_survives_a_file_and_is_taken_as_one_edit_that_leaves_the_rest() -> None:

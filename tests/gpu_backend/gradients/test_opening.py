@@ -8,6 +8,7 @@ import torch
 
 from gpu_backend import (
     Base,
+    DeviceError,
     Model,
     encoder_path,
     open_encoder,
@@ -44,12 +45,25 @@ def write_encoder_of(model: Model, error: float) -> None:
     write_encoder(EncoderFile(side, tensors, 10, error), encoder_path(model.facts.path), model.facts.model_id, w_dim)
 
 
+@pytest.mark.parametrize("device", ["tpu", "cuda:0", 0])
+def test_a_device_that_there_is_not_is_refused(hills: Model, device: str) -> None:
+    with pytest.raises(DeviceError, match="one of auto, cpu, cuda, not"):
+        open_gradients(hills, device=device)
+
+
 def test_a_tuned_model_is_searched_with_the_encoder_of_the_model_that_it_changes(hills: Model, tuned: Model) -> None:
     network = open_gradients(tuned, device="cpu")
     assert open_encoder(tuned, network) is None
     assert open_features(tuned, network, None) is None
     write_encoder_of(hills, 0.25)
     assert open_encoder(tuned, network) is not None
+
+
+def test_a_model_whose_encoder_would_have_too_long_a_name_has_none(tmp_path: Path) -> None:
+    path = tmp_path / f"{'h' * 243}.safetensors"
+    write_safetensors(make_stylegan2(), path)
+    model = read_model(path)
+    assert open_encoder(model, open_gradients(model, device="cpu")) is None
 
 
 def test_a_tuned_model_may_have_an_encoder_of_its_own(hills: Model, tuned: Model) -> None:

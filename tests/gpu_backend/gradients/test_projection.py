@@ -432,7 +432,7 @@ def test_a_photo_is_opened_upright_in_eight_bits_and_reduced(tmp_path: Path) -> 
     exif = Image.Exif()
     exif[0x0112] = 6
     Image.new("RGB", (640, 320)).save(tmp_path / "turned.jpg", exif=exif)
-    picture, size = open_photo(tmp_path / "turned.jpg", longest=32)
+    picture, size = open_photo(str(tmp_path / "turned.jpg"), longest=32)
     assert (picture.size, size) == ((16, 32), (320, 640))
 
 

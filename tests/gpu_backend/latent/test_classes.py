@@ -28,6 +28,12 @@ def test_a_class_that_does_not_exist_is_refused_with_a_sentence(index: int) -> N
         class_label([(index, 1.0)], 5)
 
 
+@pytest.mark.parametrize("index", [1.0, "1", None])
+def test_a_class_that_is_no_whole_number_is_a_type_error(index: object) -> None:
+    with pytest.raises(TypeError, match="A class is a whole number, not"):
+        class_label(((index, 1.0),), 3)  # type: ignore[arg-type]
+
+
 def test_a_class_for_a_network_without_classes_is_refused() -> None:
     with pytest.raises(RequestError, match="has no classes, but class 3 was requested"):
         class_label([(3, 1.0)], 0)

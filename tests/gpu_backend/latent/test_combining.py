@@ -65,6 +65,8 @@ def test_seeds_that_cancel_each_other_or_no_latent_at_all_are_refused() -> None:
         combined_latent([(stored, one), (seed(1), one), (seed(2), [-1.0] * NUM_WS)])
     with pytest.raises(RequestError, match="at least one"):
         combined_latent([])
+    with pytest.raises(RequestError, match="weights for its rows"):
+        combined_latent([(seed(1), [])])
 
 
 def test_a_source_that_nothing_uses_is_dropped() -> None:

@@ -12,15 +12,19 @@ import numpy as np
 import pytest
 
 from gpu_backend import (
+    Disk,
+    EncoderFile,
     LoomError,
     ModelFileError,
     StoredLatent,
     read_latent,
     read_latents,
     stored_latent,
+    write_encoder,
     write_latent,
     write_latents,
 )
+from gpu_backend.model.encoder_file import encoder_shapes
 from tests.helpers.torch_file import save_torch
 
 ROWS = np.random.default_rng(0).standard_normal((4, 6)).astype(np.float32)
@@ -118,6 +122,31 @@ def test_a_suffix_that_is_no_format_is_refused(tmp_path: Path) -> None:
         write_latent(tmp_path / "face.txt", LATENT)
 
 
+def test_a_disk_that_loses_bytes_costs_no_former_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "face.npz"
+    write_latent(path, LATENT)
+
+    def lossy(disk: Disk, path: Path, data: bytes, *, flushed: bool = True) -> None:
+        path.write_bytes(data[:-1])
+
+    monkeypatch.setattr(Disk, "write", lossy)
+    with pytest.raises(OSError, match="other bytes than were written"):
+        write_latent(path, LATENT)
+    with pytest.raises(OSError, match="other bytes than were written"):
+        write_latents(path, [("a", LATENT)])
+    encoder = EncoderFile(
+        8, {name: np.zeros(shape, np.float32) for name, shape in encoder_shapes(8, 4).items()}, 1, 1.0
+    )
+    with pytest.raises(LoomError, match="other bytes than were written"):
+        write_encoder(encoder, tmp_path / "face.encoder.safetensors", "id", 4)
+    assert [each.name for each in tmp_path.iterdir()] == ["face.npz"]
+    assert read_latent(path) == LATENT
+
+
+def test_rows_may_be_a_list() -> None:
+    assert stored_latent(ROWS.astype(np.float64).tolist()) == stored_latent(ROWS)
+
+
 def test_bytes_and_shape_have_to_agree() -> None:
     with pytest.raises(LoomError, match="2 of 3 in 8 bytes"):
         StoredLatent(b"\0" * 8, 2, 3)
@@ -151,6 +180,8 @@ def test_files_of_other_tools_give_one_or_many_without_names(tmp_path: Path) -> 
 def test_latents_of_different_models_are_not_written_to_one_file(tmp_path: Path) -> None:
     with pytest.raises(LoomError, match="different shapes"):
         write_latents(tmp_path / "both.npz", [("a", LATENT), ("b", stored_latent(ROWS[:2]))])
+    with pytest.raises(LoomError, match="at least one"):
+        write_latents(tmp_path / "none.npz", [])
     assert not list(tmp_path.iterdir())
 
 

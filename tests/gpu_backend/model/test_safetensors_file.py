@@ -16,6 +16,7 @@ from gpu_backend import (
     LoomError,
     Model,
     ModelFileError,
+    direction_path,
     read_model,
     write_safetensors,
 )
@@ -67,6 +68,17 @@ def test_warnings_survive_a_conversion(tmp_path: Path) -> None:
     model = read_model(write_nvidia_pickle(tmp_path / "n.pkl", make_stylegan2(), edits={"wobble": 1}))
     write_safetensors(model, tmp_path / "n.safetensors")
     assert read_model(tmp_path / "n.safetensors").facts.warnings == model.facts.warnings != ()
+
+
+def test_warnings_about_files_beside_a_model_stay_there(tmp_path: Path) -> None:
+    """They name a file, whose name may hold any character, and are not of the model that is written."""
+    path = tmp_path / "hills\u00a0one.safetensors"
+    write_safetensors(make_stylegan2(), path)
+    direction_path(path).write_bytes(b"damaged")
+    model = read_model(path)
+    assert model.facts.warnings
+    write_safetensors(model, tmp_path / "m.safetensors")
+    assert read_model(tmp_path / "m.safetensors").facts.warnings == ()
 
 
 def test_the_safetensors_library_reads_our_files(tmp_path: Path) -> None:
@@ -211,7 +223,7 @@ def test_a_killed_conversion_leaves_nothing_that_the_next_one_does_not_remove(tm
 
 def test_a_file_that_the_reader_would_refuse_is_not_written(tmp_path: Path) -> None:
     model = make_stylegan2(resolution=4)
-    model = replace(model, facts=replace(model.facts, warnings=("too long " * 100,)))
+    model = replace(model, file_warnings=("too long " * 100,))
     with pytest.raises(ModelFileError, match=r"^m\.safetensors was not written: expected short plain notes") as caught:
         write_safetensors(model, tmp_path / "m.safetensors")
     assert_one_sentence(caught.value)

@@ -1,6 +1,7 @@
 """A tuned model: a file of changes that is opened with the model that it changes."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -52,6 +53,11 @@ def test_changes_are_added_to_the_weights_of_the_other_model(base: Base, changes
     assert path.stat().st_size < 0.2 * base.path.stat().st_size
 
 
+def test_long_names_are_cut() -> None:
+    path = tuned_path("m" * 240 + ".pkl", "\u56fe" * 80 + ".png")
+    assert path.name == f"{'m' * 115}.{chr(0x56FE) * 38}.safetensors"
+
+
 def test_a_tuned_model_that_is_tuned_again_changes_the_first_model(
     base: Base, changes: dict[str, np.ndarray], tmp_path: Path
 ) -> None:
@@ -86,6 +92,47 @@ def test_both_files_may_move_together(base: Base, changes: dict[str, np.ndarray]
     for name in ("hills.safetensors", "tuned.safetensors"):
         (tmp_path / name).rename(new / name)
     assert read_model(new / "tuned.safetensors").facts.flavour == "tuned to photo.png"
+
+
+def test_a_model_whose_path_was_one_of_windows_is_found_beside(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    path = tmp_path / "tuned.safetensors"
+    write_tuned(changes, replace(base, path=Path(r"C:\models\hills.safetensors")), path)
+    assert read_model(path).facts.flavour == "tuned to photo.png"
+    found = changed_model(path)
+    assert found is not None
+    assert found.path == base.path
+    base.path.unlink()
+    with pytest.raises(ModelFileError, match=r"expected hills\.safetensors beside it"):
+        read_model(path)
+
+
+@pytest.mark.parametrize(
+    ("photo", "flavour"),
+    [
+        ("Screenshot at 1.23\u202fPM.png", "tuned to Screenshot at 1.23 PM.png"),
+        ("a\nb\x1b.png", r"tuned to a b\x1b.png"),
+    ],
+)
+def test_names_may_hold_any_character(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path, photo: str, flavour: str
+) -> None:
+    folder = tmp_path / "new\u00a0models"
+    folder.mkdir()
+    moved = base.path.rename(folder / "hills.safetensors")
+    path = tmp_path / "tuned.safetensors"
+    write_tuned(changes, Base(moved, base.model_id, photo), path)
+    assert read_model(path).facts.flavour == flavour
+
+
+def test_texts_that_cannot_be_read_again_are_not_written(
+    base: Base, changes: dict[str, np.ndarray], tmp_path: Path
+) -> None:
+    path = tmp_path / "tuned.safetensors"
+    with pytest.raises(ModelFileError, match="was not written"):
+        write_tuned(changes, replace(base, photo="x" * 5000), path)
+    assert not path.exists()
 
 
 def test_both_files_may_be_kept_under_their_sha256(base: Base, changes: dict[str, np.ndarray], tmp_path: Path) -> None:

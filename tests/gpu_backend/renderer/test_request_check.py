@@ -20,6 +20,7 @@ from gpu_backend import (
     Renderer,
     RenderRequest,
     RequestError,
+    Tap,
     Truncation,
 )
 from tests.helpers.networks import make_stylegan2
@@ -70,6 +71,8 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         ({"tap": "b8.conv0"}, "The tap of a request is a Tap or None, not a str"),
         ({"edits": ()}, "The edits of a request are LocalEdits, not a tuple"),
         ({"blend": ((Recipe(Latent(7)), 1.0),)}, "The point of a latent is a Point, Arc or StoredLatent, not 7"),  # type: ignore[arg-type]
+        ({"tap": Tap("b8.conv1", (1.5,))}, "A channel is a whole number, not 1.5"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(truncation=Truncation(0.5, 2.5)), 1.0),)}, "cutoff is a whole number or None, not 2.5"),  # type: ignore[arg-type]
         ({"blend": ((Recipe(Latent(Point(((1.5, 1.0),)))), 1.0),)}, "A seed is a whole number, not 1.5"),  # type: ignore[arg-type]
     ],
 )

@@ -8,12 +8,13 @@ import pytest
 import torch
 
 from gpu_backend import EncoderSettings, EncoderTraining, Frame, Renderer, RenderRequest, RequestError
-from gpu_backend.gradients.encoder import PictureEncoder
+from gpu_backend.gradients.encoder import PictureEncoder, pooled
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.model import Model
 from gpu_backend.training import encoder as module
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.stylegan3 import make_stylegan3
 
 
 @pytest.fixture(scope="module")
@@ -151,3 +152,21 @@ def test_samples_of_a_conditional_model_have_classes_and_drafts_are_read_where_t
     assert recording.labels[0].sum(1).tolist() == [1.0] * 4
     assert recording.resolutions == [None] * 4
     assert training.report.pictures == 4
+
+
+@pytest.mark.parametrize(("side", "read"), [(24, 16), (72, 64), (4, 8)])
+def test_sides_need_not_be_powers_of_two(side: int, read: int) -> None:
+    model = make_stylegan3(resolution=side) if side > 4 else make_stylegan2(resolution=side)
+    mean = torch.zeros(model.spec.w_dim)
+    encoder = PictureEncoder.fresh(side, mean, mean + 1.0)
+    assert encoder.side == read
+    assert encoder.encode(torch.zeros(2, 3, side, side)).shape == (2, model.spec.w_dim)
+    training = EncoderTraining(model, EncoderSettings(steps=1))
+    with Renderer(model, "cpu") as renderer:
+        training.step(renderer)
+    assert training.report.pictures == 4
+
+
+def test_pictures_at_a_side_that_does_not_divide_theirs_are_means() -> None:
+    rows = torch.arange(3.0).expand(1, 1, 3, 3)
+    assert torch.equal(pooled(rows, 2), torch.tensor([0.5, 1.5]).expand(1, 1, 2, 2))

@@ -209,6 +209,14 @@ def test_a_folder_with_a_training_is_not_restarted_and_sizes_stay(trained: Path,
         run(tmp_path, 0.1, tmp_path)
 
 
+def test_results_must_not_lie_among_the_pictures(tmp_path: Path) -> None:
+    (tmp_path / "pictures").mkdir()
+    for out in ("pictures", "pictures/run", "pictures/../pictures/run"):
+        with pytest.raises(RequestError, match="choose another --out"):
+            run(tmp_path / out, 0.1, data=str(tmp_path / "pictures"))
+    assert list((tmp_path / "pictures").iterdir()) == []
+
+
 def test_options_out_of_range_are_one_sentence(tmp_path: Path) -> None:
     for given in (
         {"resolution": 48},

@@ -236,3 +236,15 @@ def test_the_checksum_of_chunks_is_that_of_zlib_with_and_without_isal(monkeypatc
     assert deflate.checksum(bytes(range(256)) * 999, deflate.checksum(b"IDAT")) == expected
     monkeypatch.setitem(sys.modules, "isal", None)
     assert deflate._checksum.__wrapped__()(bytes(range(256)) * 999, zlib.crc32(b"IDAT")) == expected
+
+
+@pytest.mark.parametrize("channels", [1, 2, 5])
+def test_floats_of_other_channels_show_the_first_as_grey(tmp_path: Path, channels: int) -> None:
+    image = np.linspace(-1, 1, 8 * 8 * channels, dtype=np.float32).reshape(8, 8, channels)
+    pixels = bytes_of(np.repeat(image[..., :1], 3, axis=2))
+    frame = replace(fake_frame(REQUEST), pixels=pixels, image=image)
+    for name in ("png16", "exr"):
+        (tmp_path / name).write_bytes(encode_frame(frame, TEXT, PictureFormat(name)))
+        assert scan_picture(tmp_path / name, LIMIT).is_whole
+    with Image.open(tmp_path / "png16") as picture:
+        assert np.abs(np.asarray(picture.convert("RGB"), np.int16) - pixels[..., :3]).max() <= 1

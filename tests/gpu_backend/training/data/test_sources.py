@@ -164,3 +164,15 @@ def test_a_damaged_picture_of_a_zip_of_another_kind_is_refused_in_a_sentence(tmp
         pytest.raises(DataError, match="cannot be read"),
     ):
         next(source.batches(1, 0, 0))
+
+
+def test_grey_pictures_of_sixteen_bits_are_not_white(tmp_path: Path) -> None:
+    exif = Image.Exif()
+    exif[0x0112] = 3
+    levels = np.full((16, 16), 100 * 257, np.uint16)
+    levels[8:] = 200 * 257
+    Image.fromarray(levels).save(tmp_path / "grey.png", exif=exif)
+    with contextlib.closing(open_source(str(tmp_path), 16, CPU)) as source:
+        (picture,) = next(iter(source.batches(1, 0, 0)))
+    assert picture[:, 0].eq(200).all(), "turned as its EXIF data says"
+    assert picture[:, 15].eq(100).all()

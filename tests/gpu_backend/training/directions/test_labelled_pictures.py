@@ -107,3 +107,11 @@ def test_labels_are_read_by_a_regression_on_features_that_are_there(folder: Path
     assert skill["bright"] > 0.5
     told = read(np.stack([np.full((3, 8, 8), level, np.float32) for level in (-0.8, 0.7)]))
     assert told[1, 0] > told[0, 0] + 1.0
+
+
+def test_grey_pictures_of_sixteen_bits_are_not_white(tmp_path: Path) -> None:
+    for index in range(20):
+        path = tmp_path / "ab"[index % 2] / f"{index}.png"
+        path.parent.mkdir(exist_ok=True)
+        Image.fromarray(np.full((8, 8), 100 * 257, np.uint16)).save(path)
+    assert read_labelled(tmp_path, 8).pictures.eq(100).all()

@@ -117,4 +117,5 @@ def test_a_set_gets_a_name_that_is_free(wanted: str, names: tuple[str, ...], fre
 def test_an_example_gets_a_name_that_is_free() -> None:
     assert free_example_name("more / less  snow", ()) == "more less snow"
     assert free_example_name("snow", ("examples/snow",)) == "snow 2"
-    assert is_direction_name(f"examples/{free_example_name('x' * 90, ())}")
+    for wanted in ("x" * 90, f"{'x' * 33} and more", "family \U0001f468\u200d\U0001f469", "\u200b"):
+        assert is_direction_name(f"examples/{free_example_name(wanted, ())}")
