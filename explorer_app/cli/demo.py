@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -13,7 +14,7 @@ from explorer_app.audio.decoding import write_wav
 from explorer_app.audio.mixing import MIX_HZ, Mixer
 from explorer_app.audio.sound_files import SoundFiles, envelopes_of, found_sounds, with_files, with_relative_paths
 from explorer_app.audio.synthesis import BPM, RATE_HZ, stems
-from explorer_app.cli.arguments import Parser, add_device
+from explorer_app.cli.arguments import Parser, UsageError, add_device
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
@@ -25,10 +26,10 @@ from explorer_app.exporting.sinks.picture_folder import PictureFolder
 from explorer_app.exporting.video.video_format import VideoFormat, has_video_extra
 from explorer_app.session.patches import Patch
 from explorer_app.session.session import Session
-from explorer_app.session.storage import save_session
+from explorer_app.session.storage import SessionFile, load_session_file, save_session
 from explorer_app.session.timeline.evaluation import keyed_at
 from explorer_app.session.tracks import BeatGrid, Key, Timeline, Track
-from gpu_backend import Latent, ModelFacts, Point, Recipe, Truncation, write_whole
+from gpu_backend import Latent, LoomError, ModelFacts, Point, Recipe, Truncation, write_whole
 
 SEEDS = (38, 42, 41, 4)
 SECONDS = 10
@@ -68,6 +69,7 @@ def run(words: Sequence[str], console: Console) -> int:
     with as_export_error(project):
         sounds = write_stems(folder / "sounds")
         session = demo_session(model.facts, sounds, files, project)
+        _check_unedited(project, session)
         save_session(project, session)
         if not has_video_extra():
             _write_mix(session, files, project)
@@ -135,6 +137,18 @@ def write_stems(folder: Path) -> list[Path]:
         write_whole(path, partial(write_wav, samples=samples[:, None], rate_hz=RATE_HZ))
         written.append(path)
     return written
+
+
+def _check_unedited(project: Path, session: Session) -> None:
+    """Raise UsageError if a project is there that is not just the demo: somebody's work on it."""
+    if not os.path.lexists(project):
+        return
+    try:
+        is_demo = load_session_file(project) == SessionFile(session)
+    except LoomError:
+        is_demo = False
+    if not is_demo:
+        raise UsageError(f"{project} was changed since; choose another folder with --outdir, or rename it.")
 
 
 def _write_mix(session: Session, files: SoundFiles, project: Path) -> None:

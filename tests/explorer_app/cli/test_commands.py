@@ -12,9 +12,10 @@ from PIL import Image
 from explorer_app.audio.decoding import sound_facts
 from explorer_app.cli import demo, inspection
 from explorer_app.cli.main import COMMANDS
-from explorer_app.session.storage import load_session
+from explorer_app.exporting.sequence import SequenceSettings
+from explorer_app.session.storage import load_session, save_session
 from explorer_app.version import __version__
-from gpu_backend import read_model
+from gpu_backend import Noise, read_model
 from tests.helpers.command import Command
 from tests.helpers.stylegan1 import make_stylegan1
 from tests.helpers.stylegan1_file import write_stylegan1
@@ -128,6 +129,25 @@ def test_the_demo_is_a_piece_that_its_own_sound_moves_and_a_contact_sheet(
     again = command("demo")
     assert "12 of 12" not in again.err, "nothing is rendered twice"
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
+
+
+def test_the_demo_does_not_replace_a_project_that_somebody_works_on(
+    command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rendered: list[SequenceSettings] = []
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(demo, "SECONDS", 2)
+    monkeypatch.setattr(demo, "has_video_extra", lambda: True)
+    monkeypatch.setattr(demo, "render_sequence", lambda settings, *_: rendered.append(settings))
+    monkeypatch.setattr(demo, "write_contact_sheet", lambda *_, **__: None)
+    assert command("demo").status == 0
+    assert command("demo").status == 0, "it is the demo as it was"
+    project = tmp_path / "latentloom-demo" / "demo.loom"
+    save_session(project, replace(load_session(project), noise=Noise("none")))
+    edited = project.read_bytes()
+    assert "was changed since; choose another folder with --outdir" in command("demo").sentence
+    assert project.read_bytes() == edited
+    assert len(rendered) == 4
 
 
 def test_the_version_is_reported(command: Command) -> None:
