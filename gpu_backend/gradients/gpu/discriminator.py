@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.driver.arguments import PackedArguments, Value
+from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice
@@ -41,6 +41,7 @@ from gpu_backend.gradients.gpu.kernels import (
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
 from gpu_backend.gradients.gpu.weights import (
     PackedConv,
@@ -130,7 +131,7 @@ class _Block:
     output: int
 
 
-class GpuDiscriminator:
+class GpuDiscriminator(KernelSequence):
     """The blocks on one device.
 
     Parameters
@@ -151,12 +152,11 @@ class GpuDiscriminator:
         multiprocessors: int,
         samples: int,
     ) -> None:
-        self._driver, self._kernels = driver, kernels
+        super().__init__(driver, kernels)
         self._multiprocessors = multiprocessors
         self._choice = ConvChoice(kernels, multiprocessors, driver.tensor_map)
         self._is_turing = ended_conv_kernel(CONV_COLUMNS[0], TURING_CONV_STAGES, taps=0) in kernels
         self._arrays = DeviceArrays(driver)
-        self._follows_kernel = False
         self._packed, self.samples = packed, samples
         self.colours, self.side = len(packed.rgb_weight), packed.sides[0]
         try:
@@ -184,7 +184,7 @@ class GpuDiscriminator:
         """Enqueue the maps of pictures at an address, (samples, colours, side, side) fp32."""
         self.break_sequence()
         first = self._blocks[0]
-        self._launch(
+        self.launch(
             rgb_kernel(self.colours),
             (-(-(first.side**2) * first.inputs // 8 // 256), samples, 1),
             (256, 1, 1),
@@ -201,7 +201,7 @@ class GpuDiscriminator:
         for block in self._blocks:
             self._convolve(block.conv0, block.x, {"out": block.z0}, samples, is_backward=False, slope=SLOPE)
             self._filter(block, samples)
-            self._launch(
+            self.launch(
                 skip_adjoint_kernel(TAPS),
                 (-(-(block.side**2) * block.inputs // 16 // 128), samples, 1),
                 (128, 1, 1),
@@ -236,7 +236,7 @@ class GpuDiscriminator:
         first = 0
         for (address, side, _, channels), place, other in zip(self.maps, self._numbers, wanted, strict=True):
             blocks = _distance_blocks(side)
-            self._launch(
+            self.launch(
                 GradientKernel("discriminator_distance"),
                 (blocks, samples, 1),
                 (256, 1, 1),
@@ -291,7 +291,7 @@ class GpuDiscriminator:
             joined = self._joined(index, wanted, scale, halved=self._halved)
             self._convolve(block.conv0, self._u0, ends, samples, is_backward=True, joined=joined)
         first = self._blocks[0]
-        self._launch(
+        self.launch(
             rgb_adjoint_kernel(self.colours),
             (-(-(first.side**2) // 64), samples, 1),
             (256, 1, 1),
@@ -306,10 +306,6 @@ class GpuDiscriminator:
             },
             4 * self.colours * first.inputs,
         )
-
-    def break_sequence(self) -> None:
-        """Let the next launch wait for what is enqueued before it, which is no launch of this object."""
-        self._follows_kernel = False
 
     def _place(self) -> None:
         arrays, samples, packed = self._arrays, self.samples, self._packed
@@ -422,12 +418,12 @@ class GpuDiscriminator:
         geometry = conv.backward if is_backward else conv.forward
         whole = None if is_backward or conv.is_skip or conv.is_up else self._choice.to_layer_end(conv, samples)
         if whole:
-            whole.enqueue(self._launch, source, weight, self._sums, self._layer_end(conv, ends["out"]))
+            whole.enqueue(self.launch, source, weight, self._sums, self._layer_end(conv, ends["out"]))
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
             stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)
-            self._launch(
+            self.launch(
                 ended_conv_kernel(columns, stages, taps=TAPS if joined else 0),
                 _grid(conv, samples, is_backward=is_backward),
                 (128, 1, 1),
@@ -449,7 +445,7 @@ class GpuDiscriminator:
             )
             return
         cut = self._choice.to_sums(conv, samples, is_backward=is_backward)
-        cut.enqueue(self._launch, source, weight, self._sums)
+        cut.enqueue(self.launch, source, weight, self._sums)
         self._end(cut.slices, end, samples, geometry.out_side, outputs, joined)
 
     def _end(
@@ -463,7 +459,7 @@ class GpuDiscriminator:
     ) -> None:
         """Enqueue the end of the sums."""
         groups = samples * side**2 * channels // 8
-        self._launch(
+        self.launch(
             end_kernel(TAPS if joined else 0),
             (-(-groups // 128), 1, 1),
             (128, 1, 1),
@@ -507,7 +503,7 @@ class GpuDiscriminator:
     def _filter(self, block: _Block, samples: int) -> None:
         """Enqueue the filter of the activations of a block's first convolution, to `_t`."""
         rows = strip_rows(block.side, block.inputs, samples, self._multiprocessors)
-        self._launch(
+        self.launch(
             filter_kernel(TAPS, rows=rows),
             (strip_blocks(block.side + 1, rows, block.inputs), samples, 1),
             (STRIP_THREADS, 1, 1),
@@ -524,7 +520,7 @@ class GpuDiscriminator:
     def _filter_adjoint(self, block: _Block, samples: int) -> None:
         """Enqueue its adjoint from `_t`, and the way back through the activation before it, to `_u0`."""
         rows = strip_rows(block.side, block.inputs, samples, self._multiprocessors)
-        self._launch(
+        self.launch(
             filter_adjoint_kernel(TAPS, rows=rows),
             (strip_blocks(block.side, rows, block.inputs), samples, 1),
             (STRIP_THREADS, 1, 1),
@@ -538,21 +534,6 @@ class GpuDiscriminator:
                 "left": TAPS - 3,
             },
         )
-
-    def _launch(
-        self,
-        recipe: KernelRecipe,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: Mapping[str, Value],
-        shared_nbytes: int = 0,
-    ) -> None:
-        """Enqueue a kernel; arguments go by the names of its parameters."""
-        packed = PackedArguments(recipe.parameters, arguments)
-        self._driver.launch(
-            self._kernels[recipe], grid, block, shared_nbytes, packed, follows_kernel=self._follows_kernel
-        )
-        self._follows_kernel = True
 
 
 def _grid(conv: PlacedConv, samples: int, *, is_backward: bool) -> tuple[int, int, int]:

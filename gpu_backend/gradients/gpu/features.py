@@ -15,13 +15,13 @@ from torch import Tensor
 from torch.autograd import Function
 from torch.nn import functional
 
-from gpu_backend.cuda.compiling.compilation import compile_kernels
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError
 from gpu_backend.gradients.discriminator_layers import TOO_LARGE, fit_in_half
 from gpu_backend.gradients.gpu.discriminator import TAPS, GpuDiscriminator, PackedDiscriminator
 from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
+from gpu_backend.gradients.gpu.loading import close_all, load_kernels
 from gpu_backend.gradients.gpu.tensors import DeviceTensors
 from gpu_backend.gradients.picture_features import LEAST_SQUARE, PictureFeatures
 from gpu_backend.gradients.picture_terms import PictureTerms
@@ -73,7 +73,7 @@ class GpuFeatures(PictureFeatures):
         self._is_refused = False
         driver.enter()
         self._gpu = GpuDiscriminator(driver, kernels, packed, gpu.multiprocessors, samples)
-        weakref.finalize(self, _close, driver, self._gpu, tuple(kernels.values()))
+        weakref.finalize(self, close_all, driver, self._gpu, tuple(kernels.values()))
         # Memory was cleared on the driver's own stream.
         cleared = driver.make_event()
         driver.record(cleared)
@@ -207,18 +207,11 @@ def open_gpu_features(
     DeviceError
         If the device, a kernel or the check fails.
     """
-    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
-
     if len(packed.taps) != TAPS:
         raise DeviceError(f"The discriminator's filter has {len(packed.taps)} taps; own kernels are for {TAPS}.")
-    architecture = gpu.compile_architecture
-    compiled = compile_kernels(kernels_of_discriminator(TAPS, len(packed.rgb_weight), architecture), architecture)
-    for error in compiled.failures.values():
-        raise error
-    driver = GpuDriver(gpu.index)
+    recipes = kernels_of_discriminator(TAPS, len(packed.rgb_weight), gpu.compile_architecture)
+    driver, kernels = load_kernels(recipes, gpu)
     try:
-        driver.enter()
-        kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
         opened = GpuFeatures(driver, kernels, packed, gpu, samples, device, in_torch)
     except BaseException:
         driver.close()
@@ -227,10 +220,3 @@ def open_gpu_features(
     if problem:
         raise DeviceError(f"{gpu.name} computes other features than torch: {problem}.")
     return opened
-
-
-def _close(driver: Driver, discriminator: GpuDiscriminator, kernels: tuple[LoadedKernel, ...]) -> None:
-    discriminator.close()
-    for kernel in kernels:
-        driver.unload(kernel)
-    driver.close()

@@ -20,7 +20,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.driver.arguments import PackedArguments, Value
+from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
 from gpu_backend.gradients.gpu.kernels import (
@@ -31,6 +31,7 @@ from gpu_backend.gradients.gpu.kernels import (
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
+from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.skips import ResnetSkips
 from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
 from gpu_backend.gradients.gpu.weights import (
@@ -42,7 +43,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
 
-class GpuNetwork:
+class GpuNetwork(KernelSequence):
     """The layers up to a side, on one device.
 
     Parameters
@@ -76,12 +77,11 @@ class GpuNetwork:
         few_side: int = 0,
         more_samples: int = 0,
     ) -> None:
-        self._driver, self._kernels, self.spec = driver, kernels, spec
+        super().__init__(driver, kernels)
+        self.spec = spec
         self._multiprocessors = multiprocessors
         self._choice = ConvChoice(kernels, multiprocessors, driver.tensor_map)
         self._arrays = DeviceArrays(driver)
-        self._follows_kernel = False
-        """Whether nothing was enqueued since the last launch, so that the next kernel may start early."""
         try:
             self._placed = PlacedNetwork(
                 self._arrays, spec, weights, noise, side, samples, few_side, max(samples, more_samples)
@@ -215,24 +215,6 @@ class GpuNetwork:
             before = rgb.picture
         assert before is not None
         return before
-
-    def launch(
-        self,
-        recipe: KernelRecipe,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: Mapping[str, Value],
-        shared_nbytes: int = 0,
-    ) -> None:
-        """Enqueue a kernel. Arguments go by the names of its parameters, pointers as np.uint64 or None."""
-        packed = PackedArguments(recipe.parameters, arguments)
-        kernel, follows = self._kernels[recipe], self._follows_kernel
-        self._driver.launch(kernel, grid, block, shared_nbytes, packed, follows_kernel=follows)
-        self._follows_kernel = True
-
-    def break_sequence(self) -> None:
-        """Let the next launch wait for what is enqueued before it, which is no launch of this object."""
-        self._follows_kernel = False
 
     def _make_room(self) -> None:
         """Allocate what lies between kernels, and upload the tables of the ways back."""

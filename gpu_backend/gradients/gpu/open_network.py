@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from gpu_backend.cuda.compiling.compilation import compile_kernels
 from gpu_backend.cuda.driver.interface import Driver, Event, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError, RequestError
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
+from gpu_backend.gradients.gpu.loading import close_all, load_kernels
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.network import GpuNetwork
 from gpu_backend.model.spec import StyleGAN2Spec
@@ -80,7 +80,7 @@ class GpuGradients:
             more_samples=more_samples,
         )
         self.done: Event = driver.make_event()
-        weakref.finalize(self, _close, driver, self.network, tuple(kernels.values()))
+        weakref.finalize(self, close_all, driver, self.network, tuple(kernels.values()))
 
     @contextlib.contextmanager
     def work(self, owner: object, *, begins: bool = False) -> Iterator[Driver]:
@@ -174,20 +174,10 @@ def open_gpu_gradients(
     DeviceError
         If the device, a kernel or the check fails.
     """
-    from gpu_backend.cuda.driver.gpu_driver import GpuDriver
-
     assert isinstance(network.spec, StyleGAN2Spec)
-    architecture = gpu.compile_architecture
-    recipes = kernels_of_step(
-        len(network.spec.resample_filter), architecture, with_skips=network.spec.architecture == "resnet"
-    )
-    compiled = compile_kernels(recipes, architecture)
-    for error in compiled.failures.values():
-        raise error
-    driver = GpuDriver(gpu.index)
+    taps, has_skips = len(network.spec.resample_filter), network.spec.architecture == "resnet"
+    driver, kernels = load_kernels(kernels_of_step(taps, gpu.compile_architecture, with_skips=has_skips), gpu)
     try:
-        driver.enter()
-        kernels = {recipe: driver.load(kernel.cubin, recipe) for recipe, kernel in compiled.kernels.items()}
         opened = GpuGradients(
             network, driver, kernels, gpu, side, samples=samples, few_side=few_side, more_samples=more_samples
         )
@@ -198,10 +188,3 @@ def open_gpu_gradients(
     if problem:
         raise DeviceError(f"{gpu.name} computes other gradients than torch: {problem}.")
     return opened
-
-
-def _close(driver: Driver, network: GpuNetwork, kernels: tuple[LoadedKernel, ...]) -> None:
-    network.close()
-    for kernel in kernels:
-        driver.unload(kernel)
-    driver.close()

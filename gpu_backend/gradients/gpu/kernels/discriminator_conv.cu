@@ -13,24 +13,10 @@
 #define HALF 1
 #define USE_WGMMA 0
 #define ACTIVATION 0
-#include "parts/types.cuh"
-#include "parts/tensor_core.cuh"
-#include "parts/previous_kernel.cuh"
+#include "parts/gradient_products.cuh"
 #include "parts/discriminator_end.cuh"
 
 enum : int {
-    ROWS = 128,
-    WARP_ROWS = COLUMNS == 128 ? 64 : 32,
-    WARP_COLUMNS = COLUMNS == 128 ? 64 : COLUMNS,
-    BLOCKS = COLUMNS == 128 ? 2 : 3,
-    ROW_WARPS = ROWS / WARP_ROWS,
-    THREADS = 32 * ROW_WARPS * (COLUMNS / WARP_COLUMNS),
-    STAGE_NBYTES = (ROWS + COLUMNS) * DEPTH * 2,
-    CHUNKS = DEPTH / 8,  // of 16 bytes in a row of a stage
-    LOAD_ROWS = THREADS / CHUNKS,
-    LOADS = ROWS / LOAD_ROWS,
-    WEIGHT_LOADS = COLUMNS / LOAD_ROWS,
-    OUTSIDE = 0x7fff7fff,
     // Sums of one fragment of each warp are ended together; they meet in shared memory, where the stages were.
     END_ROWS = ROW_WARPS * 16,
     END_PITCH = COLUMNS + 8,  // so that a warp's rows are in different banks
@@ -61,76 +47,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) discriminator_conv
     if (first_pixel >= all_pixels) return;
     const int taps = parity[0], steps = taps * ((cin + DEPTH - 1) / DEPTH);
 
-    const unsigned base = shared_address(shared);
-    const int chunk = threadIdx.x % CHUNKS, load_row = threadIdx.x / CHUNKS;
-    int places[LOADS], origins[LOADS];  // row and column in 16 bits each; the pixel's first channel
-#pragma unroll
-    for (int i = 0; i < LOADS; ++i) {
-        const int index = first_pixel + load_row + LOAD_ROWS * i, sample = index / pixels, pixel = index - sample * pixels;
-        const int y = pixel / columns * in_stride, column = pixel % columns * in_stride;
-        places[i] = index < all_pixels ? y << 16 | column : OUTSIDE;
-        origins[i] = ((sample * in_side + y) * in_side + column) * cin;
-    }
-
-    auto load = [&](int step, int stage) {
-        if (step < steps) {
-            const int depth = step / taps, tap = step - depth * taps, k = depth * DEPTH + chunk * 8;
-            const int dy = parity[5 + 3 * tap], dx = parity[6 + 3 * tap], index = parity[7 + 3 * tap];
-            const unsigned target = base + stage * STAGE_NBYTES;
-            const int shift = (dy * in_side + dx) * cin + k;
-#pragma unroll
-            for (int i = 0; i < LOADS; ++i) {
-                const int row = load_row + LOAD_ROWS * i, place = row * DEPTH * 2 + swizzle(chunk, row) * 16;
-                const int y = (places[i] >> 16) + dy, column = (places[i] & 0xffff) + dx;
-                const bool is_inside = k < cin && (unsigned)y < (unsigned)in_side && (unsigned)column < (unsigned)in_side;
-                copy_cached(target + place, is_inside ? x + (origins[i] + shift) : x, is_inside);
-            }
-#pragma unroll
-            for (int i = 0; i < WEIGHT_LOADS; ++i) {
-                const int row = load_row + LOAD_ROWS * i, place = row * DEPTH * 2 + swizzle(chunk, row) * 16;
-                const int channel = first_channel + row;
-                const bool is_weight = k < cin && channel < cout;
-                copy_cached(
-                    target + ROWS * DEPTH * 2 + place,
-                    is_weight ? weight + ((size_t)(index * cout + channel) * cin + k) : weight, is_weight);
-            }
-        }
-        commit_copies();
-    };
-
+    const TileSource source(x, weight, parity, in_side, cin, cout, first_pixel, first_channel, in_stride, samples);
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int warp_row = warp % ROW_WARPS * WARP_ROWS, warp_column = warp / ROW_WARPS * WARP_COLUMNS;
     wait_for_previous_kernel();
     float acc[WARP_ROWS / 16][WARP_COLUMNS / 8][4] = {};
-#pragma unroll
-    for (int i = 0; i < STAGES - 1; ++i) load(i, i);
-    int stage = 0;
-    for (int step = 0; step < steps; ++step) {
-        wait_copies<STAGES - 2>();
-        __syncthreads();
-        const int next = stage == 0 ? STAGES - 1 : stage - 1;
-        load(step + STAGES - 1, next);
-        const unsigned a_base = base + stage * STAGE_NBYTES, b_base = a_base + ROWS * DEPTH * 2;
-#pragma unroll
-        for (int kk = 0; kk < DEPTH / 16; ++kk) {
-            unsigned a[WARP_ROWS / 16][4], b[WARP_COLUMNS / 16][4];
-#pragma unroll
-            for (int i = 0; i < WARP_ROWS / 16; ++i) {
-                const int row = warp_row + i * 16 + (lane & 15);
-                ldmatrix_x4(a[i], a_base + row * DEPTH * 2 + swizzle(kk * 2 + (lane >> 4), row) * 16);
-            }
-#pragma unroll
-            for (int i = 0; i < WARP_COLUMNS / 16; ++i) {
-                const int row = warp_column + i * 16 + (lane & 7) + ((lane >> 4) << 3);
-                ldmatrix_x4(b[i], b_base + row * DEPTH * 2 + swizzle(kk * 2 + ((lane >> 3) & 1), row) * 16);
-            }
-#pragma unroll
-            for (int i = 0; i < WARP_ROWS / 16; ++i)
-#pragma unroll
-                for (int j = 0; j < WARP_COLUMNS / 8; ++j) mma_m16n8k16(acc[i][j], a[i], b[j >> 1][(j & 1) * 2], b[j >> 1][(j & 1) * 2 + 1]);
-        }
-        stage = stage == STAGES - 1 ? 0 : stage + 1;
-    }
+    add_products(acc, shared_address(shared), warp_row, warp_column, 0, steps, [&](int step, unsigned stage) {
+        const int depth = step / taps;
+        source.load(stage, step - depth * taps, depth, copy_cached);
+    });
     wait_copies<0>();
 
     float* const ends = reinterpret_cast<float*>(shared);
