@@ -283,7 +283,7 @@ class LiveInputs(QObject):
         if event.is_there:
             self._known_ports.add(event.name)
             if self._feedback is not None:
-                self._feedback.renew()
+                self._feedback.resend_all()
         self.changed.emit()
 
 

@@ -27,7 +27,7 @@ class Sends(Protocol):
         """Send values, source -> 0..1. Raises OSError or RuntimeError if the system refuses."""
         ...
 
-    def renew(self) -> None:
+    def look_for_ports(self) -> None:
         """Look for ports again before the next value: one was plugged in. Called on any thread."""
         ...
 
@@ -70,10 +70,10 @@ class Feedback:
         if changed:
             self._wake.set()
 
-    def renew(self) -> None:
+    def resend_all(self) -> None:
         """Send every value again with the next `show`: a controller that was plugged in knows none of them."""
         for output in self._outputs:
-            output.renew()
+            output.look_for_ports()
         with self._lock:
             self._sent = {}
 
@@ -142,7 +142,7 @@ class OscOutput:
             with contextlib.suppress(BlockingIOError):
                 self._socket.sendto(builder.build().dgram, self._address)
 
-    def renew(self) -> None:
+    def look_for_ports(self) -> None:
         """Do nothing: a socket has no ports that come and go."""
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class MidiOutput:
         if failure is not None:
             raise failure
 
-    def renew(self) -> None:
+    def look_for_ports(self) -> None:
         """List the ports again before the next value."""
         self._looked_s = -math.inf
 

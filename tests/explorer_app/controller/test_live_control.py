@@ -417,7 +417,7 @@ def test_a_controller_that_is_back_gets_the_values_that_it_had(stage: Stage) -> 
         def send(self, values: Mapping[str, float]) -> None:
             self.values.append(dict(values))
 
-        def renew(self) -> None:
+        def look_for_ports(self) -> None:
             pass
 
         def close(self) -> None:

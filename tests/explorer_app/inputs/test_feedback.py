@@ -95,7 +95,7 @@ def test_a_controller_that_is_plugged_in_gets_every_value_at_once() -> None:
     feedback.show(values)
     assert sink.has_begun.acquire(timeout=PATIENCE_S)
     ports.plugged[:] = ["fader 28:0"]
-    feedback.renew()
+    feedback.resend_all()
     feedback.show(values)
     assert sink.has_begun.acquire(timeout=PATIENCE_S)
     feedback.close()
@@ -142,7 +142,7 @@ class Sink:
         if "broken" in values:
             raise OSError("nobody listens")
 
-    def renew(self) -> None:
+    def look_for_ports(self) -> None:
         pass
 
     def close(self) -> None:
