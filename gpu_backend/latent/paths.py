@@ -86,7 +86,7 @@ class LatentPath:
         return steps if self._loop else steps - self._frames_per_step + 1
 
     def blend(self, frame: int) -> _Blend:
-        """Return the blend of a frame, 0 <= frame < len(self)."""
+        """Return the blend of a frame. Raises RequestError if it is not in 0 .. len(self) - 1."""
         if self._kind in ("w-linear", "w-cubic"):
             recipes, shares = self._merged_keys
             total: dict[int, float] = {}
@@ -99,7 +99,10 @@ class LatentPath:
         return blend_between(first, second, self._kind, fraction, z_dim=self._z_dim)
 
     def weights(self, frame: int) -> dict[int, float]:
-        """Return the weight of each keyframe in a frame; on an arc and in z, the position between its neighbours."""
+        """Return the weight of each keyframe in a frame; on an arc and in z, the position between its neighbours.
+
+        Raises RequestError if the path has no such frame.
+        """
         key, fraction = self.place(frame)
         if self._kind == "w-cubic":
             return spline_weights(self._curvature, key, fraction)
@@ -118,7 +121,12 @@ class LatentPath:
         return curvature_weights(len(self._keys), closed=self._loop)
 
     def place(self, frame: int) -> tuple[int, float]:
-        """Return the keyframe before a frame, and the fraction of the way to the next one, in [0, 1)."""
+        """Return the keyframe before a frame, and the fraction of the way to the next one, in [0, 1).
+
+        Raises RequestError if the path has no such frame.
+        """
+        if not 0 <= frame < len(self):
+            raise RequestError(f"A frame of this path must be in 0 .. {len(self) - 1}, not {frame}.")
         key, step = divmod(frame, self._frames_per_step)
         return key, step / self._frames_per_step
 

@@ -42,10 +42,12 @@ def seed_class(seed: int, c_dim: int) -> int:
     Raises
     ------
     RequestError
-        If the seed is not in 0 .. SEED_COUNT - 1.
+        If the seed is not in 0 .. SEED_COUNT - 1, or there is no class.
     TypeError
         If it is not a whole number.
     """
+    if c_dim < 1:
+        raise RequestError(f"A class needs at least one to choose from, not {c_dim}.")
     return int(_generator(seed).randint(0, c_dim))
 
 

@@ -19,7 +19,7 @@ from gpu_backend import (
     request_from_json,
     request_to_json,
 )
-from gpu_backend.latent.paths import PathKind
+from gpu_backend.latent.paths import LatentPath, PathKind
 from gpu_backend.latent.seeds import blend_z, seed_to_z
 from gpu_backend.latent.slerp import slerp_weights
 from tests.helpers.requests import point_of
@@ -55,6 +55,15 @@ def test_a_loop_has_a_step_for_each_key_and_an_open_path_ends_on_the_last(kind: 
     assert len(looped) == count * 5
     assert len(opened) == (count - 1) * 5 + 1
     assert opened[-1] == chosen[-1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("loop", [True, False])
+def test_a_frame_beyond_the_path_is_refused(kind: PathKind, loop: bool) -> None:
+    path = LatentPath(keys(0, 1), kind, 4, loop)
+    for frame in (-1, len(path)):
+        with pytest.raises(RequestError, match=rf"must be in 0 .. {len(path) - 1}"):
+            path.blend(frame)
 
 
 @pytest.mark.parametrize("kind", KINDS)

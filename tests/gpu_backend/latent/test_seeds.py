@@ -53,3 +53,5 @@ def test_a_seed_chooses_a_class_as_the_official_tools_draw_it() -> None:
     assert seed_class(0, 1) == 0
     with pytest.raises(RequestError, match="must be in 0"):
         seed_class(-1, 5)
+    with pytest.raises(RequestError, match="at least one"):
+        seed_class(0, 0)
