@@ -18,6 +18,7 @@ from explorer_app.controller.kept_pictures import KeptPictures
 from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
+from explorer_app.controller.step_playheads import ReplacedProject, StepPlayheads
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import FitOrigin, adapt, fit_edit, fit_parameters
 from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
@@ -35,7 +36,6 @@ from gpu_backend import (
     Frame,
     ModelFacts,
     StoredLatent,
-    dataclass,
 )
 
 _DRIFT = "drift"
@@ -43,15 +43,6 @@ _DRIFT = "drift"
 
 _SNAPSHOT = "Open snapshot"
 """Label of the step that going through snapshots is."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Replaced:
-    """The session that a project replaced, where the playhead was then, and where the project put it; in seconds."""
-
-    session: Session
-    time_s: float
-    later_s: float
 
 
 class Recorder(Protocol):
@@ -134,10 +125,7 @@ class Editing(QObject):
         self.sound_of: Callable[[Session], Modulation] = lambda session: NO_MODULATION
         """What the sounds of a session move over its timeline."""
         self._time_s = 0.0
-        self._replaced: dict[int, _Replaced] = {}
-        """Number of the first step of a project -> what it replaced; of steps that the history has."""
-        self._step_times: dict[int, float] = {}
-        """Number of a step of this run -> where the playhead was at its session, in seconds."""
+        self._playheads = StepPlayheads()
         self._is_time_moving = False
         self._before_snapshot: FitOrigin | None = None
         """What the newest snapshot was fitted from, while one goes through a folder of them."""
@@ -256,16 +244,8 @@ class Editing(QObject):
             if is_step:
                 self._editor.amend_step()  # so that the step is what is shown
         if is_step:
-            self._note_step()
+            self._playheads.note(self.history, self._time_s)
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
-
-    def _note_step(self) -> None:
-        """Remember where the playhead is at the step that was just made."""
-        current = self.history.current
-        if current is not None:
-            there = {entry.number for entry in self.history.entries}
-            self._step_times = {number: t for number, t in self._step_times.items() if number in there}
-            self._step_times[current.number] = self._time_s
 
     def _fitted(self, edit: Edit) -> Edit | None:
         """Return an edit for the open model; None if it sets what this model does not have."""
@@ -442,8 +422,7 @@ class Editing(QObject):
         self._editor.set_transient(session)
         self._editor.commit(label)
         if time_s is not None and self.history.next_number > number:
-            self._replaced = {step: kept for step, kept in self._replaced.items() if self.history.entry(step)}
-            self._replaced[number] = _Replaced(former, former_s, time_s)
+            self._playheads.note_project(self.history, number, ReplacedProject(former, former_s, time_s))
         if session.timeline is not former.timeline:  # else a picture or a latent, which is to be seen
             self._follow_time()
         self._show()
@@ -526,8 +505,7 @@ class Editing(QObject):
         if move():
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
-            step = self.history.current
-            is_here = step is not None and self._step_times.get(step.number) == self._time_s
+            is_here = self._playheads.current(self.history) == self._time_s
             if replaced is None and self.session.timeline is not timeline and not is_here:
                 self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
             self.stepped.emit()
@@ -535,13 +513,11 @@ class Editing(QObject):
 
     def _leave_project(self, left: History) -> Session | None:
         """Return the session that a project replaced, if its first step was just undone; move the playhead with it."""
-        way, before, now = self.history.position - left.position, left.current, self.history.current
-        step = before if way < 0 else now
-        replaced = None if step is None or abs(way) != 1 else self._replaced.get(step.number)
-        if replaced is None:
+        project, is_undone = self._playheads.project_between(left, self.history)
+        if project is None:
             return None
-        self.stay_at(replaced.time_s if way < 0 else replaced.later_s)
-        return replace(replaced.session, model=self.session.model) if way < 0 else None
+        self.stay_at(project.time_s if is_undone else project.later_s)
+        return replace(project.session, model=self.session.model) if is_undone else None
 
     def _lacks_some_of(self, step: Session, before: ModelFacts | None) -> bool:
         """Return whether the session is a step as the model that was open until now could show it."""

@@ -1,0 +1,56 @@
+"""Where the playhead was at the steps of the history, and the sessions that opened projects replaced."""
+
+from __future__ import annotations
+
+from explorer_app.session.history import History
+from explorer_app.session.session import Session
+from gpu_backend import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedProject:
+    """What an opened project replaced.
+
+    Attributes
+    ----------
+    time_s, later_s
+        Where the playhead was then, and where the project put it, in seconds.
+    """
+
+    session: Session
+    time_s: float
+    later_s: float
+
+
+class StepPlayheads:
+    """Remembers for steps of this run, as long as the history has them."""
+
+    def __init__(self) -> None:
+        self._times: dict[int, float] = {}
+        """Number of a step -> the playhead at its session, in seconds."""
+        self._projects: dict[int, ReplacedProject] = {}
+        """Number of the first step of a project -> what it replaced."""
+
+    def note(self, history: History, time_s: float) -> None:
+        """Remember the playhead at the current step."""
+        if history.current is not None:
+            there = {entry.number for entry in history.entries}
+            self._times = {number: t for number, t in self._times.items() if number in there}
+            self._times[history.current.number] = time_s
+
+    def current(self, history: History) -> float | None:
+        """Return the playhead at the current step; None if it is not known."""
+        return None if history.current is None else self._times.get(history.current.number)
+
+    def note_project(self, history: History, number: int, project: ReplacedProject) -> None:
+        """Remember what the project that begins with a step replaced."""
+        there = {entry.number for entry in history.entries}
+        self._projects = {step: kept for step, kept in self._projects.items() if step in there}
+        self._projects[number] = project
+
+    def project_between(self, left: History, now: History) -> tuple[ReplacedProject | None, bool]:
+        """Return the project whose first step was just undone or redone, if it was one, and whether it was undone."""
+        way = now.position - left.position
+        step = left.current if way < 0 else now.current
+        project = None if step is None or abs(way) != 1 else self._projects.get(step.number)
+        return project, way < 0
