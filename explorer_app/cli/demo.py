@@ -140,7 +140,7 @@ def write_stems(folder: Path) -> list[Path]:
 
 
 def _check_unedited(project: Path, session: Session) -> None:
-    """Raise UsageError if a project is there that is not just the demo: somebody's work on it."""
+    """Raise UsageError if the file exists and differs from the unedited demo."""
     if not os.path.lexists(project):
         return
     try:

@@ -131,7 +131,7 @@ def test_the_demo_is_a_piece_that_its_own_sound_moves_and_a_contact_sheet(
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
-def test_the_demo_does_not_replace_a_project_that_somebody_works_on(
+def test_the_demo_does_not_overwrite_an_edited_project(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     rendered: list[SequenceSettings] = []
