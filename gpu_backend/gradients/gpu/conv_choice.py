@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -29,6 +28,7 @@ from gpu_backend.gradients.gpu.kernels import (
     way_back_kernel,
 )
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.weights import sum_rows
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -58,21 +58,6 @@ _OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "de
 _REDUCE_THREADS = 128
 
 
-class Launch(Protocol):
-    """`GpuNetwork.launch`."""
-
-    def __call__(
-        self,
-        recipe: KernelRecipe,
-        grid: tuple[int, int, int],
-        block: tuple[int, int, int],
-        arguments: Mapping[str, Value],
-        shared_nbytes: int = 0,
-    ) -> None:
-        """Enqueue a kernel."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class ConvLaunch:
     """A launch of a convolution without its arrays.
@@ -98,20 +83,22 @@ class ConvLaunch:
     encode: EncodeMap
     maps: Mapping[str, TensorMap] = field(default_factory=dict)
 
-    def enqueue(self, launch: Launch, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None) -> None:
+    def enqueue(
+        self, sequence: KernelSequence, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None
+    ) -> None:
         """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
         arrays = {"x": x, "weight": weight, "sums": sums}
         maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
         taken = self.kernel.parameters.names or ()
         places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
         arguments: dict[str, Value] = {**maps, **places, **self.arguments, **(end or {})}
-        launch(self.kernel, self.grid, (self.threads, 1, 1), arguments, shared_nbytes=self.shared_nbytes)
+        sequence.launch(self.kernel, self.grid, (self.threads, 1, 1), arguments, shared_nbytes=self.shared_nbytes)
 
 
-def add_slices(launch: Launch, sums: int, numbers: int, slices: int) -> None:
+def add_slices(sequence: KernelSequence, sums: int, numbers: int, slices: int) -> None:
     """Enqueue the sum of slices of so many numbers, a multiple of four, into the first."""
     quads = numbers // 4
-    launch(
+    sequence.launch(
         GradientKernel("gradient_reduce"),
         (-(-quads // _REDUCE_THREADS), 1, 1),
         (_REDUCE_THREADS, 1, 1),

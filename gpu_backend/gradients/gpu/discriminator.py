@@ -418,7 +418,7 @@ class GpuDiscriminator(KernelSequence):
         geometry = conv.backward if is_backward else conv.forward
         whole = None if is_backward or conv.is_skip or conv.is_up else self._choice.to_layer_end(conv, samples)
         if whole:
-            whole.enqueue(self.launch, source, weight, self._sums, self._layer_end(conv, ends["out"]))
+            whole.enqueue(self, source, weight, self._sums, self._layer_end(conv, ends["out"]))
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
@@ -445,7 +445,7 @@ class GpuDiscriminator(KernelSequence):
             )
             return
         cut = self._choice.to_sums(conv, samples, is_backward=is_backward)
-        cut.enqueue(self.launch, source, weight, self._sums)
+        cut.enqueue(self, source, weight, self._sums)
         self._end(cut.slices, end, samples, geometry.out_side, outputs, joined)
 
     def _end(

@@ -119,7 +119,7 @@ class GpuNetwork(KernelSequence):
             has_skip = index in self._placed.skips
             self._run_layer(layer, None if has_skip else following, samples)
             if has_skip:
-                self._skips.forward(self.launch, index, following, samples)
+                self._skips.forward(self, index, following, samples)
 
     def backward(
         self, block: int, gradient: int, samples: int = 1, *, of_picture: bool = False, unit: float = 1.0
@@ -178,7 +178,7 @@ class GpuNetwork(KernelSequence):
             else:
                 slices = self._convolve(layer, samples, is_backward=True)
             if index + 1 in self._placed.skips:
-                self._skips.backward(self.launch, index + 1, self._t, samples)
+                self._skips.backward(self, index + 1, self._t, samples)
         if not is_activated:
             first = self._placed.layers[0]
             self._activate(self._sums, first.packed.unit, 1.0, first, None, None, {}, slices, samples)
@@ -251,7 +251,7 @@ class GpuNetwork(KernelSequence):
         slices = self._convolve(layer, samples, is_backward=False)
         side, taps = layer.spec.resolution, len(self.spec.resample_filter)
         if layer.is_up and slices > 1:
-            add_slices(self.launch, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
+            add_slices(self, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
         rows = strip_rows(side, layer.outputs, samples, self._multiprocessors) if layer.is_up else 1
         pixel_blocks = -(-side * side * layer.outputs // 4 // STRIP_THREADS)
         blocks = strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
@@ -350,9 +350,7 @@ class GpuNetwork(KernelSequence):
     def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
         """Enqueue a convolution or its adjoint, and what becomes of its sums."""
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
-        conv.enqueue(
-            self.launch, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end
-        )
+        conv.enqueue(self, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end)
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""

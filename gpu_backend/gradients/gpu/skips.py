@@ -10,10 +10,11 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_backend.cuda.driver.arguments import Value
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, Launch, add_slices
+from gpu_backend.gradients.gpu.conv_choice import ConvChoice, add_slices
 from gpu_backend.gradients.gpu.kernels import skip_adjoint_kernel, skip_kernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedNetwork
+from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.ops.upfirdn import doubling_left_pad
 
 _THREADS = 128
@@ -38,12 +39,12 @@ class ResnetSkips:
         self._sums = arrays.empty(4 * max(numbers)) if most else 0
         self._gradient = arrays.empty(2 * max(outputs)) if most else 0
 
-    def forward(self, launch: Launch, index: int, following: PlacedConv | None, samples: int) -> None:
+    def forward(self, sequence: KernelSequence, index: int, following: PlacedConv | None, samples: int) -> None:
         """Enqueue the skip of the block whose last layer is at `index`, its sum, and the input of the next layer."""
         skip = self._placed.skips[index]
-        self._multiply(launch, skip, skip.x, samples, is_backward=False)
+        self._multiply(sequence, skip, skip.x, samples, is_backward=False)
         side = skip.spec.resolution
-        launch(
+        sequence.launch(
             skip_kernel(self._taps),
             (-(-(side**2) * skip.outputs // 4 // _THREADS), samples, 1),
             (_THREADS, 1, 1),
@@ -62,7 +63,7 @@ class ResnetSkips:
             },
         )
 
-    def backward(self, launch: Launch, index: int, scratch: int, samples: int) -> None:
+    def backward(self, sequence: KernelSequence, index: int, scratch: int, samples: int) -> None:
         """Enqueue the way back of the skip of the block whose last layer is at `index`.
 
         Parameters
@@ -71,7 +72,7 @@ class ResnetSkips:
             Address of (samples, side / 2, side / 2, outputs) fp16.
         """
         skip = self._placed.skips[index]
-        launch(
+        sequence.launch(
             skip_adjoint_kernel(self._taps),
             (-(-(skip.source**2) * skip.outputs // 4 // _THREADS), samples, 1),
             (_THREADS, 1, 1),
@@ -84,7 +85,7 @@ class ResnetSkips:
                 "left": doubling_left_pad(self._taps),
             },
         )
-        self._multiply(launch, skip, scratch, samples, is_backward=True)
+        self._multiply(sequence, skip, scratch, samples, is_backward=True)
 
     def of_activation(self, index: int, last: int) -> dict[str, Value]:
         """Return what gradient_activation of a layer needs besides, in a pass to the layer `last`; empty for nothing.
@@ -101,10 +102,12 @@ class ResnetSkips:
             "skip_unit": 1.0 if after is None else after.packed.unit,
         }
 
-    def _multiply(self, launch: Launch, skip: PlacedConv, source: int, samples: int, *, is_backward: bool) -> None:
+    def _multiply(
+        self, sequence: KernelSequence, skip: PlacedConv, source: int, samples: int, *, is_backward: bool
+    ) -> None:
         """Enqueue the 1 x 1 products, or their adjoint, of what is at `source` into one slice of sums."""
         conv = self._choice.to_sums(skip, samples, is_backward=is_backward)
-        conv.enqueue(launch, source, skip.backward_weight if is_backward else skip.forward_weight, self._sums)
+        conv.enqueue(sequence, source, skip.backward_weight if is_backward else skip.forward_weight, self._sums)
         if conv.slices > 1:
             channels = skip.inputs if is_backward else skip.outputs
-            add_slices(launch, self._sums, samples * skip.source**2 * channels, conv.slices)
+            add_slices(sequence, self._sums, samples * skip.source**2 * channels, conv.slices)
