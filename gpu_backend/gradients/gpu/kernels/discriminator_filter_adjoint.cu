@@ -25,33 +25,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) discriminator_filter_adjoi
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
     wait_for_previous_kernel();
-    // Along columns first: a thread has fewer rows than columns.
-#pragma unroll
-    for (int j = 0; j < STRIP + TAPS - 1; ++j) {
-        const int in_column = column + j - left, safe_column = min(max(in_column, 0), side);
-        float along[STRIP_ROWS][4] = {};
-#pragma unroll
-        for (int r = 0; r < STRIP_ROWS + TAPS - 1; ++r) {
-            // No branch around the load, so that many are under way together.
-            const int in_row = row + r - left, safe_row = min(max(in_row, 0), side);
-            uint2 words = *reinterpret_cast<const uint2*>(t + (size_t)(safe_row * in_side + safe_column) * channels);
-            if (in_row != safe_row || in_column != safe_column) words = make_uint2(0, 0);
-            float q[4];
-            from_half2(words.x, q[0], q[1]), from_half2(words.y, q[2], q[3]);
-#pragma unroll
-            for (int k = 0; k < STRIP_ROWS; ++k)
-                if (r - k >= 0 && r - k < TAPS)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) along[k][i] = fmaf(f[r - k], q[i], along[k][i]);
-        }
-#pragma unroll
-        for (int s = 0; s < STRIP; ++s)
-            if (j - s >= 0 && j - s < TAPS)
-#pragma unroll
-                for (int k = 0; k < STRIP_ROWS; ++k)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) v[k][s][i] = fmaf(f[j - s], along[k][i], v[k][s][i]);
-    }
+    filter_strip(v, f, t, row - left, column - left, in_side, channels);
 #pragma unroll
     for (int k = 0; k < STRIP_ROWS; ++k)
 #pragma unroll

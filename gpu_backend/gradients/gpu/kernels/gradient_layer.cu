@@ -42,35 +42,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
     const float* from = sums + (size_t)sample * in_side * in_side * channels + channel;
-    // Along columns first: a thread has fewer rows than columns.
-#pragma unroll
-    for (int j = 0; j < STRIP + TAPS - 1; ++j) {
-        const int in_column = column + j - left, safe_column = min(max(in_column, 0), side);
-        const bool is_column = (unsigned)in_column < (unsigned)in_side;
-        float along[STRIP_ROWS][4] = {};
-#pragma unroll
-        for (int r = 0; r < STRIP_ROWS + TAPS - 1; ++r) {
-            // No branch around the load, so that many are under way together.
-            const int in_row = row + r - left, safe_row = min(max(in_row, 0), side);
-            const bool is_inside = is_column && (unsigned)in_row < (unsigned)in_side;
-            float q[4];
-            load_many(from + (safe_row * in_side + safe_column) * channels, q);
-#pragma unroll
-            for (int i = 0; i < 4; ++i) q[i] = is_inside ? q[i] : 0.0f;
-#pragma unroll
-            for (int k = 0; k < STRIP_ROWS; ++k)
-                if (r - k >= 0 && r - k < TAPS)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) along[k][i] = fmaf(f[r - k], q[i], along[k][i]);
-        }
-#pragma unroll
-        for (int s = 0; s < STRIP; ++s)
-            if (j - s >= 0 && j - s < TAPS)
-#pragma unroll
-                for (int k = 0; k < STRIP_ROWS; ++k)
-#pragma unroll
-                    for (int i = 0; i < 4; ++i) v[k][s][i] = fmaf(f[j - s], along[k][i], v[k][s][i]);
-    }
+    filter_strip(v, f, from, row - left, column - left, in_side, channels);
 #else
     const float* from = sums + first + (size_t)(row * side + column) * channels + channel;
     const size_t step = (size_t)gridDim.y * side * side * channels;
