@@ -74,9 +74,10 @@ class TensorMap:
         Bytes of a number: 1 for e4m3, 2 for fp16, 4 for fp32.
     step
         Columns and rows of a picture from one of the box to the next.
-    window
-        Side of a convolution's kernel and zeros around the picture: a copy has the inputs of successive outputs at one
-        tap, as many as the box has rows. (0, 0) for copies of boxes.
+    bounds
+        A copy has successive pixels, as many as the box has rows, row after row of a rectangle (TMA's mode "im2col").
+        Its first column and row from the picture's first pixel, and its last ones from the picture's last pixel, within
+        -128 to 127; a kernel's tap moves it. None for copies of boxes.
     """
 
     address: Address
@@ -85,7 +86,7 @@ class TensorMap:
     splits_columns: bool = False
     itemsize: int = 2
     step: int = 1
-    window: tuple[int, int] = (0, 0)
+    bounds: tuple[tuple[int, int], tuple[int, int]] | None = None
 
 
 Argument = Address | TensorMap | np.int32 | np.uint32 | np.float32 | None

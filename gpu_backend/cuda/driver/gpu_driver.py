@@ -207,11 +207,9 @@ class GpuDriver:
             strides = 2 * pixel, pixel, row, picture
             box = described.box[0], described.box[1], 2, described.box[2], 1
             steps = (1,) * len(box)
-        kernel, padding = described.window
-        first, last = [-padding] * 2, [padding + 1 - kernel] * 2  # corners of windows, from the picture's corners
         encode, sizes = (
-            (cuda.cuTensorMapEncodeIm2col, (first, last, box[0], box[2]))
-            if kernel
+            (cuda.cuTensorMapEncodeIm2col, (*map(list, described.bounds), box[0], box[2]))
+            if described.bounds
             else (cuda.cuTensorMapEncodeTiled, ([cuda.cuuint32_t(extent) for extent in box],))
         )
         answer = encode(

@@ -72,7 +72,8 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
     weight = Constant(key, partial(_packed, weights, work, geometry, site))
     arguments, constants, regions = conv_arguments(work, site, weights, weight)
     pixels = (work.side_in, work.side_in) if work.kernel > 1 else (1, work.side_in**2)
-    window = (work.kernel, work.padding) if work.kernel > 1 else (0, 0)
+    corners = -work.padding, work.padding + 1 - work.kernel  # of the inputs of the first tap
+    bounds = ((corners[0],) * 2, (corners[1],) * 2) if work.kernel > 1 else None
     extents, itemsize = (site.cin(work), *pixels, site.batch), geometry.shape.itemsize
     launch = Launch(
         layer=work.layer,
@@ -84,7 +85,7 @@ def flat_conv(work: ConvWork, site: ConvSite, weights: Weights, geometry: FlatGe
         shared_nbytes=geometry.dynamic_nbytes,
         arguments={
             **{name: arguments[name] for name in _ARGUMENTS},
-            "tma_map": TensorMap(region(site.x), extents, geometry.box, itemsize=itemsize, window=window),
+            "tma_map": TensorMap(region(site.x), extents, geometry.box, itemsize=itemsize, bounds=bounds),
         },
         flops=site.batch * work.flops,
         nbytes=site.nbytes(work),

@@ -255,7 +255,7 @@ def test_copies_of_a_3x3_convolution_have_the_inputs_of_successive_outputs() -> 
     (launch,) = flat_conv(work, site, weights_of(case), geometry).launches
     copies = launch.arguments["tma_map"]
     assert isinstance(copies, TensorMap)
-    assert (copies.extents, copies.box, copies.window) == ((512, 148, 148, 1), (64, 1, 256), (3, 2))
+    assert (copies.extents, copies.box, copies.bounds) == ((512, 148, 148, 1), (64, 1, 256), ((-2, -2), (0, 0)))
     assert flat_choice(work, site, replace(H200, fuses_epilogues=False)) is None
 
 
