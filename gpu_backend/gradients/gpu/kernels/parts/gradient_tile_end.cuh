@@ -13,6 +13,7 @@
 //     | sums      | totals of all threads    | z of the block's pixels, WAY_BACK    | noise of its pixels |
 #pragma once
 #include "parts/copies.cuh"
+#include "parts/gradient_cluster.cuh"
 #include "parts/registers.cuh"
 
 #define TILE_END_PARAMETERS                                                                                                        \
@@ -21,12 +22,6 @@
         float* __restrict__ demod_sums, int style_count, int demod_count, int sum_count, float unit, float gain, float clamp
 #define TILE_END_ARGUMENTS \
     sums, style, demod, noise, bias, z, to, style_sums, demod_sums, style_count, demod_count, sum_count, unit, gain, clamp
-
-#if CLUSTER > 1
-#define WITH_CLUSTERS __cluster_dims__(1, 1, CLUSTER)
-#else
-#define WITH_CLUSTERS
-#endif
 
 enum : int {
     SIDE = 16,  // of a tile
@@ -48,28 +43,6 @@ enum : int {
 };
 
 #define TILE_SLOPE 0.2f
-
-// All threads of the tile's blocks have written what the others read.
-__device__ __forceinline__ void wait_for_tile() {
-#if CLUSTER > 1
-    asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
-#else
-    __syncthreads();
-#endif
-}
-
-// Four sums of this block's shared memory, or of that of another block of the cluster.
-__device__ __forceinline__ void load_sums(unsigned address, int block, float (&v)[4]) {
-#if CLUSTER > 1
-    unsigned there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;\n" : "=r"(there) : "r"(address), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
-                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                 : "r"(there));
-#else
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address));
-#endif
-}
 
 // Sums over a block's threads of four channels each, in those of the first row: of the way back's two sums.
 __device__ __forceinline__ void add_rows(unsigned scratch, const float (&first)[4], const float (&second)[4], bool is_mine, float* to, float* also) {
