@@ -129,7 +129,9 @@ class TwinDriver:
 
     def tensor_map(self, address: int, described: TensorMap) -> bytes:
         """Say where the array is, and what is copied of it."""
-        numbers = np.array([address, *described.extents, *described.box, described.step], np.int64)
+        (left, top), (right, bottom) = described.bounds or ((0, 0), (0, 0))
+        bounds = left, top, right, bottom
+        numbers = np.array([address, *described.extents, *described.box, described.step, *bounds], np.int64)
         return numbers.tobytes().ljust(MAP_NBYTES, b"\0")
 
     def capture(self, work: Callable[[], None]) -> Graph:
@@ -245,21 +247,71 @@ def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, wei
     _tile_end(macros, grid, found, *end)
 
 
+def _runs(written: bytes) -> tuple[Array, Callable[..., Array]]:
+    """The array that a tensor map names, and what copies successive pixels of a sample within its bounds."""
+    address, *numbers = np.frombuffer(written, np.int64)[:13].tolist()
+    channels, columns, rows, samples, depth, _, run, step, left, top, right, bottom = numbers
+    assert depth == 64
+    assert step == 1
+    assert 8 <= run <= 256
+    assert run % 8 == 0
+    assert all(-128 <= bound < 128 for bound in (left, top, right, bottom))
+    source = floats(at(address, (samples, rows, columns, channels), "f2"))
+    assert left <= 0
+    assert top <= 0
+    margins = (0, 0), (-top, bottom), (-left, right), (0, 0)
+    area = np.pad(source, margins)
+    width, height = area.shape[2], area.shape[1]
+
+    def copied(sample: int, column: int, row: int) -> Array:
+        first = (row - top) * width + column - left
+        assert left <= column < left + width
+        assert first >= 0
+        assert first + run <= width * height, "a run stays in its sample"
+        found: Array = area[sample].reshape(-1, channels)[first : first + run]
+        return found
+
+    return source, copied
+
+
 def _up_conv(
-    macros: dict[str, str], grid: tuple[int, ...], x: int, weight: int, weight_map: bytes, sums: int, *sizes: int
+    macros: dict[str, str],
+    grid: tuple[int, ...],
+    x: int,
+    weight: int,
+    x_map: bytes,
+    weight_map: bytes,
+    sums: int,
+    *sizes: int,
 ) -> None:
-    side, cin, cout, slices, tiles, pixels = sizes
+    side, cin, cout, tiles, run, runs = sizes
+    samples, whole, pitch = grid[0] // tiles, 2 * side + 1, side + 1
     assert _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1)) == weight
-    samples, whole = grid[0] // tiles, 2 * side + 1
-    assert 128 * tiles + 1 >= (side + 1) ** 2, "the last block does one position more"
-    assert pixels % 32 == 0
-    assert pixels >= 128 + side + 2
-    source = floats(at(x, (samples, side, side, cin), "f2"))
-    found = np.zeros((samples, whole, whole, cout), np.float32)
-    for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):
-        y, column = divmod(tap, 3)
-        found[:, y : y + 2 * side : 2, column : column + 2 * side : 2] += source @ kernel.T
-    at(sums, (slices, *found.shape))[...] = found / slices
+    assert _mapped(x_map, (cin, side, side, samples), (64, 1, run)) == x
+    assert grid[2] == int(macros["CLUSTER"]) <= -(-cin // 64)
+    source, copied = _runs(x_map)
+    kernels = floats(at(weight, (9, cout, cin), "f2"))
+    to = at(sums, (samples, whole, whole, cout))
+    written = np.zeros((samples, whole, whole), int)
+    for sample, tile in np.ndindex(samples, tiles):
+        starts = [128 * tile + pitch - 1 + i * run for i in range(runs)]
+        patch = np.concatenate([copied(sample, start % pitch, start // pitch - 2) for start in starts])
+        found = np.zeros((4, 128, cout), np.float32)
+        for tap, kernel in enumerate(kernels):
+            y, column = divmod(tap, 3)
+            first = pitch + 1 - (y // 2) * pitch - column // 2
+            found[y % 2 * 2 + column % 2] += patch[first : first + 128] @ kernel.T
+        for place in range(128):
+            i, j = divmod(128 * tile + place, pitch)
+            for parity, results in enumerate(found):
+                y, column = 2 * i + parity // 2, 2 * j + parity % 2
+                if y < whole and column < whole:
+                    to[sample, y, column] = results[place]
+                    written[sample, y, column] += 1
+    if 128 * tiles <= side * (side + 2):
+        to[:, -1, -1] = source[:, -1, -1] @ kernels[8].T
+        written[:, -1, -1] += 1
+    assert np.all(written == 1)
 
 
 def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *values: Any) -> None:

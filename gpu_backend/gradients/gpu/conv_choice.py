@@ -16,6 +16,7 @@ from gpu_backend.gradients.gpu.kernels import (
     PATCH_COLUMNS,
     TILE_ENDS,
     TURING_CONV_STAGES,
+    UP_CLUSTERS,
     UP_COLUMNS,
     UP_TILE_ENDS,
     ConvStages,
@@ -43,9 +44,16 @@ _PATCH_SIDE, _PLANE_SIDE = _TILE_SIDE + 2, _TILE_SIDE + 1
 """Of the pixels that a tile of gradient_patch_conv and one of gradient_up_adjoint need."""
 _PATCHES, _PLANES = 2, 3
 """In shared memory at once."""
-_UP_POSITIONS, _UP_PIECE = 128, 32
+_UP_POSITIONS = 128
+_MOST_RUN, _RUN_ALIGNMENT = 256, 8
+"""Positions that TMA copies at once."""
+_UP_PARITIES = 4
+_UP_SUM_PITCH = UP_COLUMNS + 8
 _MOST_UP_SIDE = 256
 """Of a larger source, a block's positions do not fit in shared memory."""
+_CLUSTER_ROOM = {1: 1.0, 2: 1.0, 3: 0.875, 4: 0.875, 8: 0.75}
+"""By blocks of a cluster: what part of the multiprocessors surely holds clusters, one block each. A cluster lies in one
+GPC, of at most 18 multiprocessors."""
 _LEAST_SIDE = 32
 """Smaller layers are one tile, which blocks of a cluster share."""
 _MOST_PAIRED = 3
@@ -65,7 +73,7 @@ class ConvLaunch:
     Attributes
     ----------
     slices
-        Parts of K.
+        Parts of K whose sums are not added up; 1 of gradient_up_conv.
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
@@ -132,7 +140,7 @@ class ConvChoice:
             kernel = up_adjoint_kernel() if layer.is_up else patch_conv_kernel(_columns_of(outputs, PATCH_COLUMNS))
             return self._tile_launch(kernel, layer, samples, slices, is_backward=is_backward)
         if self._is_up_conv(layer, is_backward=is_backward):
-            return self._up_launch(layer, samples, slices)
+            return self._up_launch(layer, samples)
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
         return ConvLaunch(
@@ -186,14 +194,14 @@ class ConvChoice:
         return slices * samples * geometry.out_side**2 * _channels(layer, is_backward=is_backward)[1]
 
     def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
-        """Return into how many parts K is cut so that the device is full."""
+        """Return into how many parts K is cut so that the device is full, each of which leaves its sums."""
         inputs, outputs = _channels(layer, is_backward=is_backward)
         groups = -(-inputs // _DEPTH)
         if self._is_tiled(layer, is_backward=is_backward):
             columns = _columns_of(outputs, PATCH_COLUMNS)
             return self._most_slices(samples * tiles_of(layer.source), outputs, columns, groups)
         if self._is_up_conv(layer, is_backward=is_backward):
-            return self._most_slices(samples * _up_tiles(layer.source), outputs, UP_COLUMNS, groups)
+            return 1
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         tiles = [-(-samples * pixels // CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
@@ -237,6 +245,17 @@ class ConvChoice:
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
         return self._is_on_hopper and is_wide and layer.is_up and not is_backward
 
+    def _up_cluster(self, layer: PlacedConv, samples: int) -> int:
+        """Return how many blocks of gradient_up_conv share K: the fewest of those that have least to do each."""
+        groups = -(-layer.inputs // _DEPTH)
+        blocks = samples * _up_tiles(layer.source) * -(-layer.outputs // UP_COLUMNS)
+        found = [
+            size
+            for size in UP_CLUSTERS
+            if size == 1 or (size <= groups and size * blocks <= _CLUSTER_ROOM[size] * self.multiprocessors)
+        ]
+        return min(found, key=lambda size: (-(-groups // size), size))
+
     def _tile_launch(
         self, kernel: KernelRecipe, layer: PlacedConv, samples: int, slices: int, *, is_backward: bool
     ) -> ConvLaunch:
@@ -271,27 +290,40 @@ class ConvChoice:
             {"x_map": pixels, "weight_map": weights},
         )
 
-    def _up_launch(self, layer: PlacedConv, samples: int, slices: int) -> ConvLaunch:
-        tiles = _up_tiles(layer.source)
-        pixels = -(-(_UP_POSITIONS + layer.source + 2) // _UP_PIECE) * _UP_PIECE
-        kernel = up_conv_kernel()
+    def _up_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
+        side, pitch, tiles = layer.source, layer.source + 1, _up_tiles(layer.source)
+        cluster = self._up_cluster(layer, samples)
+        kernel = up_conv_kernel(cluster)
         columns, stages = _columns_and_stages(kernel)
+        needed = _UP_POSITIONS + side + 2
+        runs = -(-needed // _MOST_RUN)
+        run = -(-needed // (runs * _RUN_ALIGNMENT)) * _RUN_ALIGNMENT
+        # Rows from two above the picture on, so many that the last tile's runs stay within them.
+        rows = -(-((tiles - 1) * _UP_POSITIONS + pitch - 1 + runs * run) // pitch)
+        pixels = TensorMap(
+            Address("x", "region"),
+            (layer.inputs, side, side, samples),
+            (_DEPTH, 1, run),
+            bounds=((0, -2), (1, rows - 2 - side)),
+        )
+        copies = 3 * stages * columns * _ROW_NBYTES + 2 * runs * run * _ROW_NBYTES
+        sums = 4 * (_UP_PARITIES * _UP_POSITIONS * _UP_SUM_PITCH + UP_COLUMNS) if cluster > 1 else 0
         return ConvLaunch(
             kernel,
-            (samples * tiles, -(-layer.outputs // columns), slices),
+            (samples * tiles, -(-layer.outputs // columns), cluster),
             _HOPPER_THREADS,
-            slices,
+            1,
             {
-                "side": layer.source,
+                "side": side,
                 "cin": layer.inputs,
                 "cout": layer.outputs,
-                "slices": slices,
                 "tiles": tiles,
-                "pixels": pixels,
+                "run": run,
+                "runs": runs,
             },
-            _ALIGNMENT + 3 * stages * columns * _ROW_NBYTES + 2 * pixels * _ROW_NBYTES,
+            _ALIGNMENT + max(copies, sums),
             self.encode,
-            {"weight_map": _weight_map(layer, layer.inputs, layer.outputs, columns)},
+            {"x_map": pixels, "weight_map": _weight_map(layer, layer.inputs, layer.outputs, columns)},
         )
 
     @property
@@ -302,7 +334,7 @@ class ConvChoice:
 
     @property
     def _is_on_hopper(self) -> bool:
-        return up_conv_kernel() in self.kernels
+        return up_conv_kernel(1) in self.kernels
 
 
 def tiles_of(side: int) -> int:

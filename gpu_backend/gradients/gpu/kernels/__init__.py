@@ -17,6 +17,8 @@ PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
 UP_COLUMNS = 64
 """The same of gradient_up_conv."""
+UP_CLUSTERS = (1, 2, 3, 4, 8)
+"""Blocks of it that may share K."""
 _PATCH_STAGES = {128: 3, 64: 4, 32: 6}
 """Stages of three taps of gradient_patch_conv, by the channels of its tile: as many as find room."""
 _UP_ADJOINT_STAGES, _UP_STAGES = 7, 4
@@ -113,9 +115,9 @@ def up_adjoint_kernel() -> GradientKernel:
     return _tile_kernel("gradient_up_adjoint")
 
 
-def up_conv_kernel() -> GradientKernel:
-    """Return the transposed convolution for Hopper."""
-    return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS, STAGES=_UP_STAGES)
+def up_conv_kernel(cluster: int) -> GradientKernel:
+    """Return the transposed convolution for Hopper, of which so many blocks share K, one of `UP_CLUSTERS`."""
+    return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS, STAGES=_UP_STAGES, CLUSTER=cluster)
 
 
 def _tile_kernel(
@@ -134,7 +136,7 @@ def _kernels_of_hopper() -> tuple[GradientKernel, ...]:
         *(layer_conv_kernel(*end) for end in TILE_ENDS[::-1]),
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
         up_adjoint_kernel(),
-        up_conv_kernel(),
+        *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
     )
 
 

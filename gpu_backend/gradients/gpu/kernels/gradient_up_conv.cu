@@ -1,21 +1,28 @@
 // A transposed convolution with stride 2, from `side` to 2 side + 1, by Hopper's wgmma:
 //
-//     sums[slice][sample][2 i + y, 2 j + x][o] += sum over channels c of the slice of  x[i, j, c] W[3 y + x][o, c]      y, x = 0, 1, 2
+//     sums[sample][2 i + y, 2 j + x][o] += sum over channels c of  x[i, j, c] W[3 y + x][o, c]      y, x = 0, 1, 2
 //
 // Arrays are those of gradient_conv. Four results belong to a position (i, j), 0 <= i, j <= side, those at rows 2 i and 2 i + 1 and columns 2 j and
 // 2 j + 1; they need x at (i, j), (i, j - 1), (i - 1, j) and (i - 1, j - 1). Positions are counted row after row; where the row of x ends, position
 // `side` reads zeros, which also stand left of the next row. So the four are always 0, 1, side + 1 and side + 2 positions back.
 //
 // A block computes COLUMNS channels of 128 positions and their four results. The positions that it needs of a group of 64 input channels lie in shared
-// memory once and serve all nine taps; the weights of three taps are a stage of a ring. K is cut into `slices` between groups of channels. Where
-// the last position alone would need another block, the last one adds its single product.
+// memory once and serve all nine taps; the weights of three taps are a stage of a ring. TMA copies successive positions across the ends of rows (its
+// mode "im2col"), within a rectangle that is one column wider than x and begins two rows above it. Where the last position alone would need another
+// block, the last one adds its single product.
 //
 //     | weights, STAGES of 3 taps x COLUMNS x 64 channels | positions of even groups | positions of odd groups |
 //
-//     copies    | weights of step s + STAGES - 1 by TMA, once all warps have left step s - 1; positions of the next group by all threads, in its first step
+//     copies    | weights of step s + STAGES - 1 and, in the first step of a group, positions of the next one, once all warps have left step s - 1
 //     products  | step s: 2 x (one or two fragments of two products -> registers, 6 wgmma)
 //
-// Macros: COLUMNS: 64. STAGES. Grid: tiles of all samples, tiles of channels, slices. `pixels`, what a block copies of a group, of 32.
+// CLUSTER blocks are the slices of split-K of a tile, cut between groups of channels. Each leaves its sums in its shared memory, where copies were, and
+// adds up all blocks' sums of its share of the positions:
+//
+//     | sums, results of each parity x SUM_PITCH | products of the last position alone |
+//
+// Macros: COLUMNS: 64. STAGES. CLUSTER: 1 to 8. Grid: tiles of all samples, tiles of channels, CLUSTER. A group's positions are `runs` copies of `run`
+// positions, a multiple of 8.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
@@ -24,7 +31,9 @@
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
 #include "parts/tma.cuh"
+#include "parts/bulk_store.cuh"
 #include "parts/previous_kernel.cuh"
+#include "parts/gradient_cluster.cuh"
 
 enum : int {
     POSITIONS = 128,
@@ -33,8 +42,12 @@ enum : int {
     STEPS = 3,      // of a group of channels, three taps each
     TAP_NBYTES = COLUMNS * ROW_NBYTES,
     STAGE_NBYTES = 3 * TAP_NBYTES,
-    PIECE_PIXELS = THREADS / 8,  // what all threads copy at once
     TOGETHER = 2,  // products that are committed together
+    SUM_PITCH = COLUMNS + 8,  // of a result in shared memory, so that those of neighbours are in different banks
+    SUM_NBYTES = PARITIES * POSITIONS * SUM_PITCH * 4,
+    QUADS = COLUMNS / 4,
+    RESULT_ROWS = THREADS / QUADS,  // results that are added up side by side
+    BATCH = 4,  // turns whose sums are loaded together
 };
 
 // Taps in the order in which they are multiplied, those of a place of x after each other: weights, parity of the result, and which of a step's
@@ -47,38 +60,31 @@ __device__ constexpr int place_of(int step, int fragment) { return step == 2 ? 2
 
 __shared__ __align__(8) unsigned long long weight_barriers[STAGES], free_barriers[STAGES], patch_barriers[2];
 
-// Arrives once this thread's copies so far have come.
-__device__ __forceinline__ void arrive_with_copies(unsigned barrier) {
-    asm volatile("cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%0];" ::"r"(barrier) : "memory");
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
-    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap weight_map,
-    float* __restrict__ sums, int side, int cin, int cout, int slices, int tiles, int pixels) {
+extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_up_conv(
+    const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap x_map,
+    const __grid_constant__ TensorMap weight_map, float* __restrict__ sums, int side, int cin, int cout, int tiles, int run, int runs) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int tile = blockIdx.x % tiles, sample = blockIdx.x / tiles, first_channel = blockIdx.y * COLUMNS;
     const int groups = (cin + DEPTH - 1) / DEPTH, slice = blockIdx.z, pitch = side + 1, whole = 2 * side + 1;
-    const int first = groups * slice / slices, last = groups * (slice + 1) / slices, first_position = tile * POSITIONS;
+    const int first = groups * slice / CLUSTER, last = groups * (slice + 1) / CLUSTER, first_position = tile * POSITIONS;
     const int count = last - first, steps = count * STEPS;
-    const int patch_nbytes = pixels * ROW_NBYTES;
-    const float inverse = 1.0f / (float)pitch;
-    x += (size_t)sample * side * side * cin;
+    const int patch_nbytes = runs * run * ROW_NBYTES;
+    const int positions = min(POSITIONS, side * (side + 2) + 1 - first_position);  // of the tile
+    const int busy_warps = positions <= POSITIONS / 2 ? THREADS / 64 : THREADS / 32;
 
-    const int chunk = threadIdx.x & 7, load_row = threadIdx.x >> 3;
+    // The first thread issues all copies.
     auto load_patch = [&](int group) {
-        const int k = (first + group) * DEPTH + chunk * 8;
-        for (int place = load_row; place < pixels; place += PIECE_PIXELS) {
-            const int position = first_position + place + pitch - 1;  // two rows more, so that none is negative
-            const int row = (int)(((float)position + 0.5f) * inverse), column = position - row * pitch, y = row - 2;
-            const bool is_inside = k < cin && (unsigned)y < (unsigned)side && column < side;
-            copy_async(
-                patches + (group & 1) * patch_nbytes + place * ROW_NBYTES + swizzle(chunk, place) * 16,
-                is_inside ? x + ((y * side + column) * cin + k) : x, is_inside);
+        const unsigned barrier = shared_address(patch_barriers + (group & 1)), patch = patches + (group & 1) * patch_nbytes;
+        expect_bytes(barrier, patch_nbytes);
+#pragma unroll 1
+        for (int i = 0; i < runs; ++i) {
+            const int position = first_position + pitch - 1 + i * run;  // counted from two rows above x
+            tma_load_window(
+                patch + i * run * ROW_NBYTES, &x_map, (first + group) * DEPTH, position % pitch, position / pitch - 2, sample, 0, 0, barrier);
         }
-        arrive_with_copies(shared_address(patch_barriers + (group & 1)));
     };
-    auto load_weights = [&](int step, int stage) {  // by the first thread
+    auto load_weights = [&](int step, int stage) {
         const unsigned barrier = shared_address(weight_barriers + stage);
         expect_bytes(barrier, STAGE_NBYTES);
 #pragma unroll
@@ -94,20 +100,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
 #pragma unroll
         for (int i = 0; i < STAGES; ++i) {
             init_barrier(shared_address(weight_barriers + i), 1);
-            init_barrier(shared_address(free_barriers + i), THREADS / 32);
+            init_barrier(shared_address(free_barriers + i), busy_warps);
         }
 #pragma unroll
-        for (int i = 0; i < 2; ++i) init_barrier(shared_address(patch_barriers + i), THREADS);
+        for (int i = 0; i < 2; ++i) init_barrier(shared_address(patch_barriers + i), 1);
         fence_barrier_init();
         // Weights, which no kernel writes, are under way before the kernel before has ended.
 #pragma unroll
         for (int i = 0; i < STAGES; ++i)
             if (i < steps) load_weights(i, i);
     }
-    __syncthreads();  // the barriers are there
     wait_for_previous_kernel();
-    load_patch(0);
-    if (count > 1) load_patch(1);
+    if (threadIdx.x == 0) {
+        load_patch(0);
+        if (count > 1) load_patch(1);
+    }
+    __syncthreads();  // the barriers are there
 
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int corner = warp * 16 + (lane & 15) + pitch + 1;
@@ -117,7 +125,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
     unsigned a[2][TOGETHER][2][4];
     int stage = 0, before = STAGES - 1;  // the stages of this step and of the one before
     unsigned phase = 0, phase_before = 1;
-    for (int group = 0; group < count; ++group) {
+    const int own_count = warp < busy_warps ? count : 0;
+    for (int group = 0; group < own_count; ++group) {
         const unsigned patch = patches + (group & 1) * patch_nbytes;
 #pragma unroll
         for (int step = 0; step < STEPS; ++step) {
@@ -150,13 +159,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
                 if (half == 0 && number > 0 && lane == 0) arrive(shared_address(free_barriers + before));  // this warp has left the step before
             }
             // Copies are issued while products run.
-            if (number > 0) {
+            if (number > 0 && threadIdx.x == 0) {
                 const bool has_weights = number - 1 + STAGES < steps, has_patch = step == 0 && group + 1 < count;
-                if (has_patch || (has_weights && threadIdx.x == 0)) wait_barrier(shared_address(free_barriers + before), phase_before);
-                if (has_weights && threadIdx.x == 0) load_weights(number - 1 + STAGES, before);
-                __syncwarp();
+                if (has_weights || has_patch) wait_barrier(shared_address(free_barriers + before), phase_before);
+                if (has_weights) load_weights(number - 1 + STAGES, before);
                 if (has_patch) load_patch(group + 1);
             }
+            __syncwarp();
             before = stage, phase_before = phase;
             if (++stage == STAGES) stage = 0, phase ^= 1;
         }
@@ -165,34 +174,92 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_up_conv(
 #pragma unroll
     for (int parity = 0; parity < PARITIES; ++parity) wgmma_fence_sums(sum[parity]);
 
-    const int samples = gridDim.x / tiles;
-    float* to = sums + (size_t)(slice * samples + sample) * whole * whole * cout;
+    float* to = sums + (size_t)sample * whole * whole * cout;
+    // Where a result of a position lies in memory, or null outside of the picture.
+    auto pixel_of = [&](int position, int parity) -> float* {
+        const int i = position / pitch, y = 2 * i + (parity >> 1), column = 2 * (position - i * pitch) + (parity & 1);
+        return y < whole && column < whole ? to + (size_t)(y * whole + column) * cout : nullptr;
+    };
+    if constexpr (CLUSTER > 1) __syncthreads();  // all products are done
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-        const int position = first_position + warp * 16 + half * 8 + (lane >> 2), i = position / pitch, j = position - i * pitch;
+        const int place = warp * 16 + half * 8 + (lane >> 2);
+        if (place >= positions) continue;
 #pragma unroll
         for (int parity = 0; parity < PARITIES; ++parity) {
-            const int y = 2 * i + (parity >> 1), column = 2 * j + (parity & 1);
-            if (y >= whole || column >= whole) continue;
-            float* pixel = to + (size_t)(y * whole + column) * cout;
+            float* pixel = CLUSTER > 1 ? nullptr : pixel_of(first_position + place, parity);
+            if (CLUSTER == 1 && !pixel) continue;
+            const unsigned shared = ring + ((parity * POSITIONS + place) * SUM_PITCH + 2 * (lane & 3)) * 4;
 #pragma unroll
             for (int n = 0; n < COLUMNS / 8; ++n) {
+                const float even = sum[parity][4 * n + 2 * half], odd = sum[parity][4 * n + 2 * half + 1];
                 const int channel = first_channel + n * 8 + 2 * (lane & 3);
-                if (channel < cout)
-                    *reinterpret_cast<float2*>(pixel + channel) = make_float2(sum[parity][4 * n + 2 * half], sum[parity][4 * n + 2 * half + 1]);
+                if constexpr (CLUSTER > 1)
+                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(shared + n * 32), "f"(even), "f"(odd) : "memory");
+                else if (channel < cout)
+                    *reinterpret_cast<float2*>(pixel + channel) = make_float2(even, odd);
             }
         }
     }
-    if (tile < tiles - 1 || tiles * POSITIONS > side * (side + 2)) return;
-    const int channel = first_channel + (threadIdx.x >> 2), corner_place = (side * side - 1) * cin;
-    float total = 0.0f;
-    if (channel < cout)
-        for (int k = first * DEPTH + (threadIdx.x & 3) * 8; k < min(last * DEPTH, cin); k += 32) {
-            float v[8], w[8];
-            load_many(x + corner_place + k, v), load_many(weight + (size_t)(8 * cout + channel) * cin + k, w);
+
+    const bool has_last = tile == tiles - 1 && tiles * POSITIONS <= side * (side + 2);
+    float* const last_pixel = to + (size_t)(whole * whole - 1) * cout;
+    if (has_last) {
+        const int channel = first_channel + (threadIdx.x >> 2);
+        const half_bits* const last_x = x + ((size_t)(sample + 1) * side * side - 1) * cin;
+        float total = 0.0f;
+        if (channel < cout)
+#pragma unroll 4
+            for (int k = first * DEPTH + (threadIdx.x & 3) * 8; k < min(last * DEPTH, cin); k += 32) {
+                float v[8], w[8];
+                load_many(last_x + k, v), load_many(weight + (size_t)(8 * cout + channel) * cin + k, w);
 #pragma unroll
-            for (int i = 0; i < 8; ++i) total = fmaf(v[i], w[i], total);
+                for (int i = 0; i < 8; ++i) total = fmaf(v[i], w[i], total);
+            }
+        total += __shfl_xor_sync(0xffffffffu, total, 1), total += __shfl_xor_sync(0xffffffffu, total, 2);
+        if ((threadIdx.x & 3) == 0) {
+            if constexpr (CLUSTER > 1)
+                asm volatile("st.shared.f32 [%0], %1;\n" ::"r"(ring + SUM_NBYTES + threadIdx.x), "f"(total) : "memory");
+            else if (channel < cout)
+                last_pixel[channel] = total;
         }
-    total += __shfl_xor_sync(0xffffffffu, total, 1), total += __shfl_xor_sync(0xffffffffu, total, 2);
-    if (channel < cout && (threadIdx.x & 3) == 0) to[(size_t)(whole * whole - 1) * cout + channel] = total;
+    }
+    if constexpr (CLUSTER == 1) return;
+
+    wait_for_tile();
+    const int share = (positions + CLUSTER - 1) / CLUSTER, begin = slice * share;
+    const int results = PARITIES * min(share, positions - begin);  // none if negative
+    const int quad = threadIdx.x % QUADS, row = threadIdx.x / QUADS, channel = first_channel + 4 * quad;
+    auto add_up = [&](float (&parts)[CLUSTER][4], float* pixel) {
+#pragma unroll
+        for (int block = 1; block < CLUSTER; ++block)
+#pragma unroll
+            for (int i = 0; i < 4; ++i) parts[0][i] += parts[block][i];
+        if (channel < cout) store_many(pixel + channel, parts[0]);
+    };
+#pragma unroll 1
+    for (int batch = row; batch < results; batch += BATCH * RESULT_ROWS) {
+        float parts[BATCH][CLUSTER][4];
+#pragma unroll
+        for (int turn = 0; turn < BATCH; ++turn) {
+            const int result = batch + turn * RESULT_ROWS, parity = result % PARITIES, place = begin + result / PARITIES;
+            if (result >= results) continue;
+#pragma unroll
+            for (int block = 0; block < CLUSTER; ++block)
+                load_sums(ring + ((parity * POSITIONS + place) * SUM_PITCH + 4 * quad) * 4, block, parts[turn][block]);
+        }
+#pragma unroll
+        for (int turn = 0; turn < BATCH; ++turn) {
+            const int result = batch + turn * RESULT_ROWS;
+            float* pixel = pixel_of(first_position + begin + result / PARITIES, result % PARITIES);
+            if (result < results && pixel) add_up(parts[turn], pixel);
+        }
+    }
+    if (has_last && slice == 0 && threadIdx.x < QUADS) {
+        float parts[CLUSTER][4];
+#pragma unroll
+        for (int block = 0; block < CLUSTER; ++block) load_sums(ring + SUM_NBYTES + 16 * quad, block, parts[block]);
+        add_up(parts, last_pixel);
+    }
+    wait_for_tile();  // blocks that end would take their sums with them
 }
