@@ -30,10 +30,13 @@ PATCHED: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 70, 32: 130, 64: 42}}
 """More than 32 channels from 32 x 32 on: one more than a tile's, and numbers that tiles do not divide."""
 MANY: dict[str, Any] = {"channels": {4: 520, 8: 300, 16: 264, 32: 500, 64: 72}}
 """So many that eight blocks share the only tile of 4 x 4, and four that of 8 x 8 and 16 x 16."""
+LARGE: dict[str, Any] = {"resolution": 128, "channels": {4: 16, 8: 16, 16: 72, 32: 264, 64: 136, 128: 72}}
+"""Two blocks share a tile of the up-convolution to 128 x 128, whose last position is alone, and three one before it."""
 WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "many channels": (MANY, 132)} | {
     "many channels, a smaller device": (MANY, 40),
     "64 x 64, resnet": ({"architecture": "resnet"} | PATCHED, 132),
     "many channels, resnet": ({"architecture": "resnet"} | MANY, 132),
+    "128 x 128": (LARGE, 132),
 }
 """Networks, and multiprocessors: with one, K has no slices, and a thread filters two rows."""
 UGLY: dict[str, dict[str, Any]] = {
@@ -54,7 +57,7 @@ UGLY: dict[str, dict[str, Any]] = {
 def model_named(name: str) -> Model:
     """Return an ugly model, one whose convolutions are Hopper's own, or a golden one."""
     if name in WIDER:
-        return make_stylegan2(resolution=64, **WIDER[name][0])
+        return make_stylegan2(**({"resolution": 64} | WIDER[name][0]))
     return make_stylegan2(**UGLY[name]) if name in UGLY else Golden(name).model
 
 
@@ -179,6 +182,7 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
     assert driver.launched.count("gradient_patch_conv") == 2 * 2 * runs, "at 32 and 64, forward and backward"
     assert driver.launched.count("gradient_up_adjoint") == runs, "from 64 to 32"
     assert driver.launched.count("gradient_up_conv") == 3 * runs, "from 8 to 16, 32 and 64"
+    assert driver.launched.count("gradient_reduce") == runs, "at 8 x 8, from few channels; the others leave one slice"
     assert driver.launched.count("gradient_conv") == (4 + 6) * runs
     assert driver.launched.count("gradient_layer") == 8 * runs, "one ends in its convolution"
     assert driver.launched.count("gradient_activation") == (9 if of_picture else 8) * runs, "of ten, two in adjoints"
