@@ -18,6 +18,9 @@ _PIXEL = 2 * _CHANNELS
 _ROWS = 8
 """Rows of output of a step."""
 
+_RING_ROWS = 16
+"""Of samples that a warp has filtered along the row."""
+
 _TILES = range(3, 9)
 _STAGES = {2: 1, 4: 2}
 """Steps that are copied ahead, by `up`: with few new rows per step, one would not do."""
@@ -190,5 +193,5 @@ def _shared_nbytes(shape: FilterShape, tiles: int) -> int:
     window = TAPS + new
     stage = new * (new * (tiles - 1) + window) * _PIXEL
     kept = max(shape.rank, 1) * _ROWS * (tiles * 16 * _PIXEL + 16)
-    ring = tiles * (8 + new) * (16 * _PIXEL + 16)
+    ring = tiles * _RING_ROWS * (16 * _PIXEL + 16)
     return _STAGES[shape.up] * stage + kept + ring

@@ -63,7 +63,7 @@ enum : int {
     OLD = 6,  // that they share with those before
     WINDOW = OLD + NEW,
     LEAD = 8 / NEW,  // steps that arrive before the first that is activated; OLD + 2 rows
-    RING = 8 + NEW,  // rows
+    RING = 16,  // rows, so that eight in a row meet all banks across its end too
     RING_PITCH = 16 * PIXEL + 16,
     RADIAL = RANK == 0,
     PASSES = RADIAL ? 2 : 1,  // over the activated rows of a step
@@ -267,11 +267,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) filtered_lrelu
             load(step + STAGES);
         }
         __syncwarp();
-        ring_row = ring_row + NEW == RING ? 0 : ring_row + NEW;
-        // The oldest row of the ring is the one that is written next. Two are behind the window.
+        ring_row = (ring_row + NEW) % RING;
+        // The oldest row of the ring is the one that is written next. Two at least are behind the window.
         unsigned char* const behind = ring + ring_row * RING_PITCH;
-        const int oldest = ring_row + window_row < RING ? ring_row + window_row : ring_row + window_row - RING;
-        const unsigned char* const from = ring + oldest * RING_PITCH;
+        const unsigned char* const from = ring + (ring_row + window_row) % RING * RING_PITCH;
 #pragma unroll
         for (int pass = 0; pass < PASSES; ++pass) {
             if (step >= LEAD) {
