@@ -281,17 +281,19 @@ def _up_conv(
     weight: int,
     x_map: bytes,
     weight_map: bytes,
-    sums: int,
-    *sizes: int,
+    demod: int,
+    t: int,
+    *rest: Any,
 ) -> None:
-    side, cin, cout, tiles, run, runs = sizes
+    side, cin, cout, tiles, run, runs, demod_count, unit = rest
     samples, whole, pitch = grid[0] // tiles, 2 * side + 1, side + 1
     assert _mapped(weight_map, (cin, cout, 9, 1), (64, int(macros["COLUMNS"]), 1)) == weight
     assert _mapped(x_map, (cin, side, side, samples), (64, 1, run)) == x
     assert grid[2] == int(macros["CLUSTER"]) <= -(-cin // 64)
     source, copied = _runs(x_map)
     kernels = floats(at(weight, (9, cout, cin), "f2"))
-    to = at(sums, (samples, whole, whole, cout))
+    to = at(t, (samples, whole, whole, cout), "f2")
+    factors = [unit * (at(demod + 4 * i * demod_count, (cout,)) if demod else np.ones(cout)) for i in range(samples)]
     written = np.zeros((samples, whole, whole), int)
     for sample, tile in np.ndindex(samples, tiles):
         starts = [128 * tile + pitch - 1 + i * run for i in range(runs)]
@@ -306,10 +308,10 @@ def _up_conv(
             for parity, results in enumerate(found):
                 y, column = 2 * i + parity // 2, 2 * j + parity % 2
                 if y < whole and column < whole:
-                    to[sample, y, column] = results[place]
+                    to[sample, y, column] = results[place] * factors[sample]
                     written[sample, y, column] += 1
     if 128 * tiles <= side * (side + 2):
-        to[:, -1, -1] = source[:, -1, -1] @ kernels[8].T
+        to[:, -1, -1] = source[:, -1, -1] @ kernels[8].T * np.stack(factors)
         written[:, -1, -1] += 1
     assert np.all(written == 1)
 
@@ -327,7 +329,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     counts = style_count, demod_count
     whole = np.ascontiguousarray(found)
     if macros["LAYER_END"] == "1":
-        layer = {"TAPS": "0", "STRIP_ROWS": "1"}
+        layer = {"TAPS": "0", "STRIP_ROWS": "1", "HALF_T": "0"}
         blocks = -(-side * side * channels // 4 // 256)
         ends = demod, noise, bias, style, z, to, 1, side, channels, 0
         _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *counts, unit, gain, clamp)
@@ -346,17 +348,23 @@ def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int
 
 
 def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
-    style_count, demod_count, unit, gain, clamp = rest
+    reads_half = macros["HALF_T"] == "1"
+    if reads_half:  # of results that are demodulated already
+        sums, taps_at, noise, bias, style, z, x, slices, side, channels, left, style_count, gain, clamp = values
+        demod, demod_count, unit = 0, 0, 1.0
+    else:
+        sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
+        style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
     if taps:
         check_strips(grid[0], macros, side, channels)
     else:
         assert 0 <= 256 * grid[0] - side * side * channels // 4 < 256
-    whole = at(sums, (1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels)).sum(0)
+    shape = 1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels
+    whole = at(sums, shape, "f2" if reads_half else "f4").sum(0, dtype=np.float32)
     for sample, t in enumerate(whole):
         v = _filtered(t, at(taps_at, (taps,)), side, left) if taps else t
-        v = v * at(demod + 4 * sample * demod_count, (channels,)) * unit + at(bias, (channels,))
+        v = v * (unit * at(demod + 4 * sample * demod_count, (channels,)) if demod else 1.0) + at(bias, (channels,))
         if noise:
             v = v + at(noise, (side, side, 1))
         v = (np.where(v > 0, v, _SLOPE * v) * gain).clip(-clamp, clamp)

@@ -73,7 +73,7 @@ class ConvLaunch:
     Attributes
     ----------
     slices
-        Parts of K whose sums are not added up; 1 of gradient_up_conv.
+        Parts of K whose sums are not added up.
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
@@ -139,8 +139,6 @@ class ConvChoice:
         if self._is_tiled(layer, is_backward=is_backward):
             kernel = up_adjoint_kernel() if layer.is_up else patch_conv_kernel(_columns_of(outputs, PATCH_COLUMNS))
             return self._tile_launch(kernel, layer, samples, slices, is_backward=is_backward)
-        if self._is_up_conv(layer, is_backward=is_backward):
-            return self._up_launch(layer, samples)
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
         return ConvLaunch(
@@ -168,6 +166,11 @@ class ConvChoice:
         end = self._tile_end(layer, samples, is_backward=False)
         return end and self._tile_launch(layer_conv_kernel(*end), layer, samples, end[1], is_backward=False)
 
+    def to_filter(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of a transposed convolution that leaves demodulated fp16 results, if there is one."""
+        is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
+        return self._up_launch(layer, samples) if self._is_on_hopper and is_wide and layer.is_up else None
+
     def through_layer(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of an adjoint that goes back through the layer before, if there is one.
 
@@ -189,19 +192,19 @@ class ConvChoice:
 
     def _sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return how many numbers `to_sums` leaves."""
+        if not is_backward and self.to_filter(layer, samples):
+            return 0
         geometry = layer.backward if is_backward else layer.forward
         slices = self._slices(layer, samples, is_backward=is_backward)
         return slices * samples * geometry.out_side**2 * _channels(layer, is_backward=is_backward)[1]
 
     def _slices(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
-        """Return into how many parts K is cut so that the device is full, each of which leaves its sums."""
+        """Return into how many parts K is cut so that the device is full."""
         inputs, outputs = _channels(layer, is_backward=is_backward)
         groups = -(-inputs // _DEPTH)
         if self._is_tiled(layer, is_backward=is_backward):
             columns = _columns_of(outputs, PATCH_COLUMNS)
             return self._most_slices(samples * tiles_of(layer.source), outputs, columns, groups)
-        if self._is_up_conv(layer, is_backward=is_backward):
-            return 1
         geometry, columns = layer.backward if is_backward else layer.forward, _columns_of(outputs)
         tiles = [-(-samples * pixels // CONV_ROWS) * -(-outputs // columns) for pixels in geometry.pixels]
         taps = [int(count) for count in geometry.parities[:, 0]]
@@ -239,11 +242,6 @@ class ConvChoice:
         _, outputs = _channels(layer, is_backward=is_backward)
         is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
         return self._is_on_hopper and is_wide and (is_backward or not layer.is_up) and not layer.is_skip
-
-    def _is_up_conv(self, layer: PlacedConv, *, is_backward: bool) -> bool:
-        """Whether gradient_up_conv computes the sums."""
-        is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
-        return self._is_on_hopper and is_wide and layer.is_up and not is_backward
 
     def _up_cluster(self, layer: PlacedConv, samples: int) -> int:
         """Return how many blocks of gradient_up_conv share K: the fewest of those that have least to do each."""

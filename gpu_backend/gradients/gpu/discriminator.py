@@ -420,6 +420,17 @@ class GpuDiscriminator(KernelSequence):
         if whole:
             whole.enqueue(self, source, weight, self._sums, self._layer_end(conv, ends["out"]))
             return
+        is_plain = not is_backward and slope == 1.0 and not joined and set(ends) == {"out"}
+        to_filter = self._choice.to_filter(conv, samples) if is_plain else None
+        if to_filter:
+            plain: dict[str, Value] = {
+                "t": np.uint64(ends["out"]),
+                "demod": None,
+                "demod_count": 0,
+                "unit": end["unit"],
+            }
+            to_filter.enqueue(self, source, weight, self._sums, plain)
+            return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
             stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)

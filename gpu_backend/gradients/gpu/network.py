@@ -248,21 +248,31 @@ class GpuNetwork(KernelSequence):
         if conv:
             self._launch_conv(conv, layer, self._layer_end(layer, following), is_backward=False)
             return
-        slices = self._convolve(layer, samples, is_backward=False)
         side, taps = layer.spec.resolution, len(self.spec.resample_filter)
-        if layer.is_up and slices > 1:
-            add_slices(self, self._sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
+        demod: dict[str, Value] = {
+            "demod": self._placed.demods_at(layer.spec),
+            "demod_count": self._placed.table.demods,
+            "unit": layer.packed.unit,
+        }
+        to_filter = self._choice.to_filter(layer, samples)
+        if to_filter:
+            slices, sums = 1, self._t
+            self._launch_conv(to_filter, layer, {"t": np.uint64(sums), **demod}, is_backward=False)
+        else:
+            slices, sums = self._convolve(layer, samples, is_backward=False), self._sums
+            if layer.is_up and slices > 1:
+                add_slices(self, sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
         rows = strip_rows(side, layer.outputs, samples, self._multiprocessors) if layer.is_up else 1
         pixel_blocks = -(-side * side * layer.outputs // 4 // STRIP_THREADS)
         blocks = strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
         self.launch(
-            layer_kernel(taps if layer.is_up else 0, rows=rows),
+            layer_kernel(taps if layer.is_up else 0, rows=rows, reads_half=to_filter is not None),
             (blocks, samples, 1),
             (STRIP_THREADS, 1, 1),
             {
-                "sums": np.uint64(self._sums),
+                "sums": np.uint64(sums),
                 "filter": np.uint64(self._placed.filter),
-                "demod": self._placed.demods_at(layer.spec),
+                **({} if to_filter else demod),
                 "noise": np.uint64(layer.noise),
                 "bias": np.uint64(layer.bias),
                 "next_style": None if following is None else np.uint64(self._placed.styles_at(following.spec)),
@@ -273,8 +283,6 @@ class GpuNetwork(KernelSequence):
                 "channels": layer.outputs,
                 "left": up_conv_left_pad(taps),
                 "style_count": self._placed.table.styles,
-                "demod_count": self._placed.table.demods,
-                "unit": layer.packed.unit,
                 "gain": layer.act.gain,
                 "clamp": layer.clamp,
             },

@@ -78,7 +78,7 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
     """
     stages = TURING_CONV_STAGES if architecture == "sm_75" else CONV_STAGES
     return (
-        *(_kernels_of_hopper() if architecture == "sm_90a" else ()),
+        *(_kernels_of_hopper(taps) if architecture == "sm_90a" else ()),
         *(conv_kernel(columns, stages) for columns in CONV_COLUMNS),
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
@@ -129,7 +129,7 @@ def _tile_kernel(
     )
 
 
-def _kernels_of_hopper() -> tuple[GradientKernel, ...]:
+def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
     return (
         *(way_back_kernel(*end, is_up=False) for end in TILE_ENDS[::-1]),
         *(way_back_kernel(*end, is_up=True) for end in UP_TILE_ENDS[::-1]),
@@ -137,12 +137,16 @@ def _kernels_of_hopper() -> tuple[GradientKernel, ...]:
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
+        *(layer_kernel(taps, rows=rows, reads_half=True) for rows in STRIP_ROWS),
     )
 
 
-def layer_kernel(taps: int, *, rows: int) -> GradientKernel:
-    """Return the end of a layer, after a filter of so many taps, where a thread does so many rows, or without one."""
-    return GradientKernel.of("gradient_layer", TAPS=taps, STRIP_ROWS=rows)
+def layer_kernel(taps: int, *, rows: int, reads_half: bool = False) -> GradientKernel:
+    """Return the end of a layer, after a filter of so many taps, where a thread does so many rows, or without one.
+
+    With `reads_half` it filters what gradient_up_conv leaves.
+    """
+    return GradientKernel.of("gradient_layer", TAPS=taps, STRIP_ROWS=rows, HALF_T=reads_half)
 
 
 def filter_kernel(taps: int, *, rows: int) -> GradientKernel:

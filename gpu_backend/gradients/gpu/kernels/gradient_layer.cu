@@ -2,6 +2,8 @@
 //
 //     v = demod * filter(sum of slices) + noise + bias,   z = clamp(lrelu(v) * gain),   x = z * style of the next layer
 //
+// With HALF_T and TAPS, t of gradient_up_conv takes the place of demod * (sum of slices).
+//
 // z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [sample][side][side][channels].
 // Macros: TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
 // STRIP_ROWS: with a filter, a thread does four channels of so many rows of four pixels (parts/gradient_strips.cuh), otherwise of one pixel. Grid:
@@ -17,12 +19,23 @@
 #else
 #define STRIP 1
 #endif
+#if HALF_T
+typedef half_bits Sum;
+#else
+typedef float Sum;
+#endif
 
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
-    const float* __restrict__ sums, const float* __restrict__ filter, const float* __restrict__ demod,
+    const Sum* __restrict__ sums, const float* __restrict__ filter,
+#if !HALF_T
+    const float* __restrict__ demod,
+#endif
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ next_style,
-    half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, int style_count, int demod_count,
-    float unit, float gain, float clamp) {
+    half_bits* __restrict__ z, half_bits* __restrict__ x, int slices, int side, int channels, int left, int style_count,
+#if !HALF_T
+    int demod_count, float unit,
+#endif
+    float gain, float clamp) {
 #if TAPS
     const Strip strip = own_strip(side, channels);
     if (!strip.is_there) return;
@@ -41,7 +54,7 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
     float f[TAPS];
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
-    const float* from = sums + (size_t)sample * in_side * in_side * channels + channel;
+    const Sum* from = sums + (size_t)sample * in_side * in_side * channels + channel;
     filter_strip(v, f, from, row - left, column - left, in_side, channels);
 #else
     const float* from = sums + first + (size_t)(row * side + column) * channels + channel;
@@ -54,8 +67,13 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
         for (int i = 0; i < 4; ++i) v[0][0][i] += q[i];
     }
 #endif
-    float d[4], b[4], style[4] = {};
+    float b[4], style[4] = {};
+#if !HALF_T
+    float d[4];
     load_many(demod + (size_t)sample * demod_count + channel, d);
+#pragma unroll
+    for (int i = 0; i < 4; ++i) d[i] *= unit;
+#endif
     load_many(bias + channel, b);
     if (x) load_many(next_style + (size_t)sample * style_count + channel, style);
 #pragma unroll
@@ -67,7 +85,11 @@ extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
             float out[4];
 #pragma unroll
             for (int i = 0; i < 4; ++i) {
-                const float before = fmaf(d[i] * unit, v[k][s][i], n + b[i]);
+#if HALF_T
+                const float before = v[k][s][i] + (n + b[i]);
+#else
+                const float before = fmaf(d[i], v[k][s][i], n + b[i]);
+#endif
                 out[i] = bounded((before > 0.0f ? before : SLOPE * before) * gain, clamp);
             }
             store_many(z + first + (size_t)pixel * channels + channel, out);

@@ -1,8 +1,8 @@
 // A transposed convolution with stride 2, from `side` to 2 side + 1, by Hopper's wgmma:
 //
-//     sums[sample][2 i + y, 2 j + x][o] += sum over channels c of  x[i, j, c] W[3 y + x][o, c]      y, x = 0, 1, 2
+//     t[sample][2 i + y, 2 j + x][o] += unit demod[o] sum over channels c of  x[i, j, c] W[3 y + x][o, c]      y, x = 0, 1, 2
 //
-// Arrays are those of gradient_conv. Four results belong to a position (i, j), 0 <= i, j <= side, those at rows 2 i and 2 i + 1 and columns 2 j and
+// t is fp16, rounded once; demodulated it is as large as what the filter makes of it. A discriminator has no demod. Other arrays are those of gradient_conv. Four results belong to a position (i, j), 0 <= i, j <= side, those at rows 2 i and 2 i + 1 and columns 2 j and
 // 2 j + 1; they need x at (i, j), (i, j - 1), (i - 1, j) and (i - 1, j - 1). Positions are counted row after row; where the row of x ends, position
 // `side` reads zeros, which also stand left of the next row. So the four are always 0, 1, side + 1 and side + 2 positions back.
 //
@@ -20,6 +20,10 @@
 // adds up all blocks' sums of its share of the positions:
 //
 //     | sums, results of each parity x SUM_PITCH | products of the last position alone |
+//
+// A block alone rounds its sums there, and all threads store lines of 64 channels:
+//
+//     | fp16, results of each parity x LINE_PITCH |
 //
 // Macros: COLUMNS: 64. STAGES. CLUSTER: 1 to 8. Grid: tiles of all samples, tiles of channels, CLUSTER. A group's positions are `runs` copies of `run`
 // positions, a multiple of 8.
@@ -45,10 +49,13 @@ enum : int {
     TOGETHER = 2,  // products that are committed together
     SUM_PITCH = COLUMNS + 8,  // of a result in shared memory, so that those of neighbours are in different banks
     SUM_NBYTES = PARITIES * POSITIONS * SUM_PITCH * 4,
+    LINE_PITCH = COLUMNS * 2 + 16,  // in bytes, likewise
     QUADS = COLUMNS / 4,
     RESULT_ROWS = THREADS / QUADS,  // results that are added up side by side
     BATCH = 4,  // turns whose sums are loaded together
+    PIECES = COLUMNS / 8,  // of a result, 16 bytes each
 };
+static_assert(PARITIES * POSITIONS * LINE_PITCH <= STAGES * STAGE_NBYTES, "lines lie where the weights were");
 
 // Taps in the order in which they are multiplied, those of a place of x after each other: weights, parity of the result, and which of a step's
 // fragments; then the places of a step's fragments: 0, (i, j); 1, a column back; 2, a row back; 3, both.
@@ -58,11 +65,18 @@ __device__ constexpr int fragment_of(int tap) { return tap == 4 || tap == 5 || t
 __device__ constexpr int fragments_of(int step) { return step == 0 ? 1 : 2; }
 __device__ constexpr int place_of(int step, int fragment) { return step == 2 ? 2 + fragment : fragment; }
 
+__device__ __forceinline__ uint4 load_shared(unsigned address) {
+    uint4 v;
+    asm volatile("ld.shared.v4.u32 {%0, %1, %2, %3}, [%4];\n" : "=r"(v.x), "=r"(v.y), "=r"(v.z), "=r"(v.w) : "r"(address) : "memory");
+    return v;
+}
+
 __shared__ __align__(8) unsigned long long weight_barriers[STAGES], free_barriers[STAGES], patch_barriers[2];
 
 extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_up_conv(
     const half_bits* __restrict__ x, const half_bits* __restrict__ weight, const __grid_constant__ TensorMap x_map,
-    const __grid_constant__ TensorMap weight_map, float* __restrict__ sums, int side, int cin, int cout, int tiles, int run, int runs) {
+    const __grid_constant__ TensorMap weight_map, const float* __restrict__ demod, half_bits* __restrict__ t, int side, int cin, int cout,
+    int tiles, int run, int runs, int demod_count, float unit) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int tile = blockIdx.x % tiles, sample = blockIdx.x / tiles, first_channel = blockIdx.y * COLUMNS;
@@ -174,36 +188,47 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
     for (int parity = 0; parity < PARITIES; ++parity) wgmma_fence_sums(sum[parity]);
 
-    float* to = sums + (size_t)sample * whole * whole * cout;
+    if (demod) demod += (size_t)sample * demod_count;
+    half_bits* to = t + (size_t)sample * whole * whole * cout;
     // Where a result of a position lies in memory, or null outside of the picture.
-    auto pixel_of = [&](int position, int parity) -> float* {
+    auto pixel_of = [&](int position, int parity) -> half_bits* {
         const int i = position / pitch, y = 2 * i + (parity >> 1), column = 2 * (position - i * pitch) + (parity & 1);
         return y < whole && column < whole ? to + (size_t)(y * whole + column) * cout : nullptr;
     };
-    if constexpr (CLUSTER > 1) __syncthreads();  // all products are done
+    auto factor_of = [&](int channel) { return channel < cout && demod ? unit * demod[channel] : unit; };
+    float2 factors[COLUMNS / 8];  // of this thread's channels
+    if constexpr (CLUSTER == 1) {
+#pragma unroll
+        for (int n = 0; n < COLUMNS / 8; ++n) {
+            const int channel = first_channel + n * 8 + 2 * (lane & 3);
+            factors[n] = make_float2(factor_of(channel), factor_of(channel + 1));
+        }
+    }
+    __syncthreads();  // all products are done
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
         const int place = warp * 16 + half * 8 + (lane >> 2);
         if (place >= positions) continue;
 #pragma unroll
         for (int parity = 0; parity < PARITIES; ++parity) {
-            float* pixel = CLUSTER > 1 ? nullptr : pixel_of(first_position + place, parity);
-            if (CLUSTER == 1 && !pixel) continue;
-            const unsigned shared = ring + ((parity * POSITIONS + place) * SUM_PITCH + 2 * (lane & 3)) * 4;
+            const int result = parity * POSITIONS + place;
 #pragma unroll
             for (int n = 0; n < COLUMNS / 8; ++n) {
                 const float even = sum[parity][4 * n + 2 * half], odd = sum[parity][4 * n + 2 * half + 1];
-                const int channel = first_channel + n * 8 + 2 * (lane & 3);
-                if constexpr (CLUSTER > 1)
-                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(shared + n * 32), "f"(even), "f"(odd) : "memory");
-                else if (channel < cout)
-                    *reinterpret_cast<float2*>(pixel + channel) = make_float2(even, odd);
+                if constexpr (CLUSTER > 1) {
+                    const unsigned shared = ring + (result * SUM_PITCH + n * 8 + 2 * (lane & 3)) * 4;
+                    asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(shared), "f"(even), "f"(odd) : "memory");
+                } else {
+                    const unsigned shared = ring + result * LINE_PITCH + n * 16 + (lane & 3) * 4;
+                    const unsigned rounded = to_half2(even * factors[n].x, odd * factors[n].y);
+                    asm volatile("st.shared.u32 [%0], %1;\n" ::"r"(shared), "r"(rounded) : "memory");
+                }
             }
         }
     }
 
     const bool has_last = tile == tiles - 1 && tiles * POSITIONS <= side * (side + 2);
-    float* const last_pixel = to + (size_t)(whole * whole - 1) * cout;
+    half_bits* const last_pixel = to + (size_t)(whole * whole - 1) * cout;
     if (has_last) {
         const int channel = first_channel + (threadIdx.x >> 2);
         const half_bits* const last_x = x + ((size_t)(sample + 1) * side * side - 1) * cin;
@@ -221,20 +246,36 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
             if constexpr (CLUSTER > 1)
                 asm volatile("st.shared.f32 [%0], %1;\n" ::"r"(ring + SUM_NBYTES + threadIdx.x), "f"(total) : "memory");
             else if (channel < cout)
-                last_pixel[channel] = total;
+                last_pixel[channel] = to_half(total * factor_of(channel));
         }
     }
-    if constexpr (CLUSTER == 1) return;
+    if constexpr (CLUSTER == 1) {
+        __syncthreads();
+        const int piece = threadIdx.x % PIECES, channel = first_channel + 8 * piece;
+#pragma unroll 4
+        for (int result = threadIdx.x / PIECES; result < PARITIES * positions; result += THREADS / PIECES) {
+            const int parity = result % PARITIES, place = result / PARITIES;
+            half_bits* pixel = pixel_of(first_position + place, parity);
+            if (pixel && channel < cout)
+                *reinterpret_cast<uint4*>(pixel + channel) = load_shared(ring + (parity * POSITIONS + place) * LINE_PITCH + piece * 16);
+        }
+        return;
+    }
 
     wait_for_tile();
     const int share = (positions + CLUSTER - 1) / CLUSTER, begin = slice * share;
     const int results = PARITIES * min(share, positions - begin);  // none if negative
     const int quad = threadIdx.x % QUADS, row = threadIdx.x / QUADS, channel = first_channel + 4 * quad;
-    auto add_up = [&](float (&parts)[CLUSTER][4], float* pixel) {
+    float factors_of_quad[4];
 #pragma unroll
-        for (int block = 1; block < CLUSTER; ++block)
+    for (int i = 0; i < 4; ++i) factors_of_quad[i] = factor_of(channel + i);
+    auto add_up = [&](float (&parts)[CLUSTER][4], half_bits* pixel) {
 #pragma unroll
-            for (int i = 0; i < 4; ++i) parts[0][i] += parts[block][i];
+        for (int i = 0; i < 4; ++i) {
+#pragma unroll
+            for (int block = 1; block < CLUSTER; ++block) parts[0][i] += parts[block][i];
+            parts[0][i] *= factors_of_quad[i];
+        }
         if (channel < cout) store_many(pixel + channel, parts[0]);
     };
 #pragma unroll 1
@@ -251,7 +292,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
         for (int turn = 0; turn < BATCH; ++turn) {
             const int result = batch + turn * RESULT_ROWS;
-            float* pixel = pixel_of(first_position + begin + result / PARITIES, result % PARITIES);
+            half_bits* pixel = pixel_of(first_position + begin + result / PARITIES, result % PARITIES);
             if (result < results && pixel) add_up(parts[turn], pixel);
         }
     }

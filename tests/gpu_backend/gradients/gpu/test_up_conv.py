@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 import torch
 
 from gpu_backend.cuda.compiling.compilation import compile_kernels
+from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch
@@ -64,55 +66,64 @@ def launch_of(
     """Return the launch and the blocks that share K."""
     encode = (driver or TwinDriver().as_driver()).tensor_map
     choice = ConvChoice({up_conv_kernel(1)}, multiprocessors, encode)
-    launch = choice.to_sums(layer, samples, is_backward=False)
+    launch = choice.to_filter(layer, samples)
+    assert launch is not None
     return launch, int(dict(launch.kernel.defines)["CLUSTER"])
 
 
-def check_sums(driver: Driver, kernels: Mapping[KernelRecipe, LoadedKernel], name: str) -> None:
-    """Compare the sums of a case with torch in fp64, and what lies around them with what was there before."""
+def check_results(driver: Driver, kernels: Mapping[KernelRecipe, LoadedKernel], name: str) -> None:
+    """Compare the results of a case with torch in fp64, and what lies around them with what was there before."""
     side, inputs, outputs, samples, cluster = CASES[name]
     layer = layer_of(side, inputs, outputs)
     launch, found_cluster = launch_of(layer, samples, driver=driver)
     assert found_cluster == cluster
-    assert launch.slices == 1
     x = np.random.default_rng(1).standard_normal((samples, side, side, layer.inputs)).astype(np.float16)
     whole, margin = 2 * side + 1, 512
-    # Numbers around x would show in the sums, and sums out of place in the numbers around them.
+    # Numbers around x would show in the results, and results out of place in the numbers around them.
     around = np.full(x.size + 2 * margin, np.nan, np.float16)
     around[margin : margin + x.size] = x.reshape(-1)
-    sums = np.full(samples * whole * whole * layer.outputs + 2 * margin, np.nan, np.float32)
-    uploaded: list[np.ndarray[Any, Any]] = [around, layer.packed.forward, sums]
+    results = np.full(samples * whole * whole * layer.outputs + 2 * margin, np.nan, np.float16)
+    demod = np.random.default_rng(2).uniform(0.5, 2.0, (samples, layer.outputs + 3)).astype(np.float32)
+    unit = 0.25 / math.sqrt(inputs)
+    uploaded: list[np.ndarray[Any, Any]] = [around, layer.packed.forward, results, demod]
     addresses = [driver.reserve(array.nbytes) for array in uploaded]
     for address, array in zip(addresses, uploaded, strict=True):
         driver.upload(address, array)
     sequence = KernelSequence(driver, kernels)
-    launch.enqueue(sequence, addresses[0] + 2 * margin, addresses[1], addresses[2] + 4 * margin)
-    driver.download(sums, addresses[2])
+    end: dict[str, Value] = {
+        "t": np.uint64(addresses[2] + 2 * margin),
+        "demod": np.uint64(addresses[3]),
+        "demod_count": demod.shape[1],
+        "unit": unit,
+    }
+    launch.enqueue(sequence, addresses[0] + 2 * margin, addresses[1], 0, end)
+    driver.download(results, addresses[2])
     for address in addresses:
         driver.release(address)
     kernel = layer.packed.forward.astype(np.float64).reshape(3, 3, layer.outputs, layer.inputs)
-    wanted = torch.nn.functional.conv_transpose2d(
+    sums = torch.nn.functional.conv_transpose2d(
         torch.from_numpy(x.astype(np.float64)).permute(0, 3, 1, 2),
         torch.from_numpy(kernel).permute(3, 2, 0, 1),
         stride=2,
     )
-    found = sums[margin:-margin].reshape(samples, whole, whole, layer.outputs)
-    error = np.abs(found - wanted.permute(0, 2, 3, 1).numpy())
+    found = results[margin:-margin].reshape(samples, whole, whole, layer.outputs)
+    wanted = unit * sums.permute(0, 2, 3, 1).numpy() * demod[:, None, None, : layer.outputs]
+    error = np.abs(found - wanted)
     assert not np.isnan(found).any(), np.argwhere(np.isnan(found))[:8]
     worst = np.unravel_index(error.argmax(), error.shape)
-    assert error.max() < 1e-3 * np.abs(wanted.numpy()).max(), f"largest error at {worst}"
-    assert np.isnan(sums[:margin]).all()
-    assert np.isnan(sums[-margin:]).all()
+    assert error.max() < 1e-3 * np.abs(wanted).max(), f"largest error at {worst}"
+    assert np.isnan(results[:margin]).all()
+    assert np.isnan(results[-margin:]).all()
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_the_twin_has_the_sums_of_torch(name: str) -> None:
-    check_sums(TwinDriver().as_driver(), twin_kernels(4, "sm_90a"), name)
+def test_the_twin_has_the_results_of_torch(name: str) -> None:
+    check_results(TwinDriver().as_driver(), twin_kernels(4, "sm_90a"), name)
 
 
 @pytest.mark.gpu
 @pytest.mark.parametrize("name", CASES)
-def test_the_kernel_has_the_sums_of_torch(gpu: Gpu, name: str) -> None:
+def test_the_kernel_has_the_results_of_torch(gpu: Gpu, name: str) -> None:
     from gpu_backend.cuda.driver.gpu_driver import GpuDriver
 
     if gpu.compile_architecture != "sm_90a":
@@ -123,7 +134,7 @@ def test_the_kernel_has_the_sums_of_torch(gpu: Gpu, name: str) -> None:
     compiled = compile_kernels((recipe,), gpu.compile_architecture)
     assert not compiled.failures
     try:
-        check_sums(driver, {recipe: driver.load(compiled.kernels[recipe].cubin, recipe)}, name)
+        check_results(driver, {recipe: driver.load(compiled.kernels[recipe].cubin, recipe)}, name)
     finally:
         driver.close()
 
