@@ -284,7 +284,15 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     rows = (-(-side // 16)) ** 2 * slices
     before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
     _activation(
-        {"RGB": "0", "SKIP": "0"}, (rows, 1, samples), whole.ctypes.data, *before, *counts, sum_count, unit, gain, clamp
+        {"RGB": "0", "SKIP": "0", "HALF_G": "0"},
+        (rows, 1, samples),
+        whole.ctypes.data,
+        *before,
+        *counts,
+        sum_count,
+        unit,
+        gain,
+        clamp,
     )
 
 
@@ -332,7 +340,8 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
     slices, pixels, channels, per_block, style_count, demod_count, sum_count, unit, gain, clamp = rest
     samples = grid[2]
     shape = samples, pixels, channels
-    whole = unit * at(g, (slices, *shape)).sum(0) if g else np.zeros(shape, "f4")
+    kind = "f2" if macros["HALF_G"] == "1" else "f4"
+    whole = unit * floats(at(g, (slices, *shape), kind)).sum(0) if g else np.zeros(shape, "f4")
 
     def put(address: int, sample: int, products: Array) -> None:
         """Write the sums of each block of pixels."""

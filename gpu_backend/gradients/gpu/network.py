@@ -129,7 +129,8 @@ class GpuNetwork(KernelSequence):
         Parameters
         ----------
         gradient
-            Address of the gradient of a block's activations, shaped as these, or of its picture; fp32.
+            Address of the gradient of a block's activations, shaped as these, fp16 and divided by `unit`; or of its
+            picture, fp32.
         unit
             The gradient is divided by it while it is fp16, of which 1 should be a common magnitude.
         """
@@ -145,7 +146,7 @@ class GpuNetwork(KernelSequence):
             if not is_activated:
                 self._activate(
                     own_gradient if is_last else self._sums,
-                    1.0 / unit if is_last else self._placed.layers[index + 1].packed.unit,
+                    1.0 if is_last else self._placed.layers[index + 1].packed.unit,
                     1.0 / unit,
                     None if is_last else self._placed.layers[index + 1],
                     layer,
@@ -389,6 +390,7 @@ class GpuNetwork(KernelSequence):
         first = self._placed.layers[0]
         side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
+        from_half = gradient is not None and gradient != self._sums  # of features, from the caller
         of_rgb: dict[str, Value] = {}
         if rgb is not None:
             of_rgb = {
@@ -401,7 +403,7 @@ class GpuNetwork(KernelSequence):
                 "rgb_unit": rgb_unit,
             }
         self.launch(
-            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips)),
+            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=from_half),
             (activation_blocks(pixels, channels), -(-channels // 128), samples),
             (256, 1, 1),
             {

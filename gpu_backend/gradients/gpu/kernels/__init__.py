@@ -81,7 +81,7 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         layer_kernel(0, rows=1),
-        *(activation_kernel(with_rgb=rgb, with_skip=False) for rgb in (True, False)),
+        *_activation_kernels(with_skip=False),
         *(_kernels_of_skips(taps) if with_skips else ()),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
@@ -148,9 +148,27 @@ def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
     return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
 
 
-def activation_kernel(*, with_rgb: bool, with_skip: bool) -> GradientKernel:
-    """Return the way back through the end of a layer, with toRGB's part or without, or of a resnet's block."""
-    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip)
+def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> GradientKernel:
+    """Return the way back through the end of a layer.
+
+    Parameters
+    ----------
+    with_rgb
+        With toRGB's part.
+    with_skip
+        Of a resnet's block.
+    from_half
+        From an fp16 gradient of the layer's output.
+    """
+    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip, HALF_G=from_half)
+
+
+def _activation_kernels(*, with_skip: bool) -> tuple[GradientKernel, ...]:
+    """Return those of a network; a gradient of features, which is fp16, has no part of toRGB."""
+    return tuple(
+        activation_kernel(with_rgb=rgb, with_skip=with_skip, from_half=half)
+        for rgb, half in ((True, False), (False, False), (False, True))
+    )
 
 
 def skip_kernel(taps: int) -> GradientKernel:
@@ -165,7 +183,7 @@ def skip_adjoint_kernel(taps: int) -> GradientKernel:
 
 def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
     return (
-        *(activation_kernel(with_rgb=rgb, with_skip=True) for rgb in (True, False)),
+        *_activation_kernels(with_skip=True),
         skip_kernel(taps),
         skip_adjoint_kernel(taps),
     )
@@ -173,5 +191,5 @@ def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
 
 _PLAIN = (
     *("reduce", "styles", "demod", "sums", "demod_adjoint", "affine_adjoint"),
-    *("picture", "picture_adjoint", "windows", "pixels", "map", "loss", "handles", "motion", "adam"),
+    *("picture", "picture_adjoint", "windows", "pixels", "map", "loss", "handles", "adam"),
 )

@@ -120,11 +120,12 @@ def compared(
         before = network.features(0.97 * free.detach() + 0.03 * network.mean_w, block)
         gradient = gradient_of_a_drag(wanted.detach(), before.detach())
         (rows,) = torch.autograd.grad((wanted * gradient).sum(), free)
-        whole = np.zeros((block, block, channels), np.float32)
-        whole[..., :used] = gradient[0].permute(1, 2, 0).numpy()
+        unit = float(gradient.abs().max()) / 16
+        whole = np.zeros((block, block, channels), np.float16)
+        whole[..., :used] = gradient[0].permute(1, 2, 0).numpy() / unit
         place = driver.reserve(whole.nbytes)
         driver.upload(place, whole)
-        own.backward(block, place, unit=float(np.abs(whole).max()) / 16)
+        own.backward(block, place, unit=unit)
         found = np.empty((spec.num_ws, spec.w_dim), np.float32)
         driver.download(found, own.ws_gradient)
         driver.release(place)
