@@ -1,4 +1,4 @@
-"""Plain twins of the kernels that a step has besides the network: losses, handles and Adam."""
+"""Plain twins of the kernels that a step has besides the network: losses, handles and their motion; and Adam's step."""
 
 from __future__ import annotations
 
@@ -155,11 +155,23 @@ def _move(f: Array, state: Array, wanted: Array, difference: float, radius: int,
             state[0:2] = places[int(np.argmin([apart(place) for place in places]))]
 
 
-def _adam(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    gradient, start, deviation, mean, square, count, shift, ws, first, w_dim, rate = values
-    rows, offset = grid[0], 4 * first * w_dim
+def update_rows(
+    gradient: Array,
+    start: int,
+    deviation: int,
+    mean: int,
+    square: int,
+    count: int,
+    shift: int,
+    ws: int,
+    first_row: int,
+    rate: float,
+) -> None:
+    """Do a step of Adam on rows of w, from their gradient (rows, w_dim)."""
+    rows, w_dim = gradient.shape
+    offset = 4 * first_row * w_dim
     unit = at(deviation, (w_dim,))
-    g = at(gradient + offset, (rows, w_dim)) * unit
+    g = gradient * unit
     m, v, n, moved = at(mean, g.shape), at(square, (rows, 1)), at(count, (rows, 1)), at(shift, g.shape)
     n += 1
     m += 0.1 * (g - m)
@@ -174,6 +186,5 @@ OBJECTIVE_TWINS: dict[str, Callable[..., None]] = {
     "gradient_map": _map,
     "gradient_loss": _loss,
     "gradient_handles": _handles,
-    "gradient_adam": _adam,
 }
 """By the names of their kernels."""

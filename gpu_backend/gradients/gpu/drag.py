@@ -16,10 +16,12 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Graph
 from gpu_backend.gradients.drag_engine import Progress
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.network import RowUpdate
 from gpu_backend.gradients.gpu.open_network import GpuGradients
 from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS, is_resting
 from gpu_backend.gradients.objective import DragTerms
@@ -115,6 +117,8 @@ class GpuDrag:
         self._is_changed = True
         self._step_s = _CALL_S
         """Seconds of a step of the last call."""
+        self._unit = 1.0
+        """What gradients are divided by while they are fp16."""
         self._graph: Graph | None = None
         self._pictures: dict[int, tuple[int, Graph | None]] = {}
         """Side -> address of the picture there, and what computes it."""
@@ -291,7 +295,7 @@ class GpuDrag:
         everywhere = 1.0 / (self._pixels * self._used * self.scale)
         at_handles = 1.0 / (points * self._used * self.scale)
         faint, keep = terms.faint * everywhere, (terms.keep if self._mask else 0.0) * everywhere
-        unit = (at_handles if handles else max(faint, keep, 1e-6 * everywhere)) / _LEVEL
+        self._unit = (at_handles if handles else max(faint, keep, 1e-6 * everywhere)) / _LEVEL
         network.launch(
             GradientKernel("gradient_loss"),
             (self._blocks, 1, 1),
@@ -306,7 +310,7 @@ class GpuDrag:
                 "channels": self._channels,
                 "faint": faint,
                 "keep": keep,
-                "unit": unit,
+                "unit": self._unit,
             },
         )
         if handles:
@@ -328,23 +332,13 @@ class GpuDrag:
                     "slack": _SLACK * self.scale,
                 },
             )
-        network.backward(terms.block, self._gradient, unit=unit)
-        rows = terms.rows
-        network.launch(
-            GradientKernel("gradient_adam"),
-            (rows.stop - rows.start, 1, 1),
-            (256, 1, 1),
-            {
-                "ws_gradient": np.uint64(network.ws_gradient),
-                "start": np.uint64(self._start),
-                "deviation": np.uint64(self._deviation),
-                "mean": np.uint64(self._mean),
-                "square": np.uint64(self._square),
-                "count": np.uint64(self._count),
-                "shift": np.uint64(self._shift),
-                "ws": np.uint64(network.ws),
-                "first_row": rows.start,
-                "w_dim": network.spec.w_dim,
-                "rate": self._rate,
-            },
-        )
+        moments: dict[str, Value] = {
+            "start": np.uint64(self._start),
+            "deviation": np.uint64(self._deviation),
+            "mean": np.uint64(self._mean),
+            "square": np.uint64(self._square),
+            "count": np.uint64(self._count),
+            "shift": np.uint64(self._shift),
+            "rate": self._rate,
+        }
+        network.backward(terms.block, self._gradient, unit=self._unit, update=RowUpdate(terms.rows, moments))

@@ -25,6 +25,8 @@ TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4), (32, 2))
 """Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
 UP_TILE_ENDS = TILE_ENDS[:-1]
 """The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
+ROW_CLUSTER = 8
+"""Blocks of gradient_rows that do a row of w together on Hopper."""
 STRIP_ROWS = (2, 1)
 """Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
@@ -83,6 +85,7 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
         layer_kernel(0, rows=1),
         *_activation_kernels(with_skip=False),
         *(_kernels_of_skips(taps) if with_skips else ()),
+        rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
 
@@ -171,6 +174,11 @@ def _activation_kernels(*, with_skip: bool) -> tuple[GradientKernel, ...]:
     )
 
 
+def rows_kernel(cluster: int) -> GradientKernel:
+    """Return what turns the sums of a way back into gradients of rows of w; so many blocks do a row."""
+    return GradientKernel.of("gradient_rows", CLUSTER=cluster)
+
+
 def skip_kernel(taps: int) -> GradientKernel:
     """Return the end of a resnet's block."""
     return GradientKernel.of("gradient_skip", TAPS=taps)
@@ -190,6 +198,6 @@ def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
 
 
 _PLAIN = (
-    *("reduce", "styles", "demod", "sums", "demod_adjoint", "affine_adjoint"),
-    *("picture", "picture_adjoint", "windows", "pixels", "map", "loss", "handles", "adam"),
+    *("reduce", "styles", "demod", "picture", "picture_adjoint"),
+    *("windows", "pixels", "map", "loss", "handles"),
 )

@@ -20,9 +20,6 @@ _THREADS = {
     "gradient_skip_adjoint": 128,
     "gradient_filter": 256,
     "gradient_handles": 1024,
-    "gradient_sums": 1024,
-    "gradient_demod_adjoint": 1024,
-    "gradient_affine_adjoint": 1024,
 }
 
 
