@@ -175,6 +175,8 @@ def gradient_of_drag(drag: DragOptimizer, rows: Rows) -> tuple[Rows, Tensor | No
         engine.step()
         found = np.empty_like(rows)
         with engine._gpu.work(engine) as driver:
+            # The step's own way back ends in new rows that may change, and leaves out the others' gradients.
+            network.backward(engine._terms.block, engine._gradient, unit=engine._unit)
             driver.download(found, network.ws_gradient)
         return found, None
     assert isinstance(engine, TorchEngine)

@@ -22,7 +22,7 @@ from gpu_backend.ops.kernels.parameters import MAP_NBYTES
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.discriminator_twins import DISCRIMINATOR_TWINS, check_strips, end_channels
 from tests.helpers.host_arrays import Array, added, at, floats
-from tests.helpers.objective_twins import OBJECTIVE_TWINS
+from tests.helpers.objective_twins import OBJECTIVE_TWINS, update_rows
 
 _SLOPE = np.float32(0.2)
 
@@ -338,7 +338,15 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     rows = (-(-side // 16)) ** 2 * slices
     before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
     _activation(
-        {"RGB": "0", "SKIP": "0"}, (rows, 1, samples), whole.ctypes.data, *before, *counts, sum_count, unit, gain, clamp
+        {"RGB": "0", "SKIP": "0", "HALF_G": "0"},
+        (rows, 1, samples),
+        whole.ctypes.data,
+        *before,
+        *counts,
+        sum_count,
+        unit,
+        gain,
+        clamp,
     )
 
 
@@ -392,7 +400,8 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
     slices, pixels, channels, per_block, style_count, demod_count, sum_count, unit, gain, clamp = rest
     samples = grid[2]
     shape = samples, pixels, channels
-    whole = unit * at(g, (slices, *shape)).sum(0) if g else np.zeros(shape, "f4")
+    kind = "f2" if macros["HALF_G"] == "1" else "f4"
+    whole = unit * floats(at(g, (slices, *shape), kind)).sum(0) if g else np.zeros(shape, "f4")
 
     def put(address: int, sample: int, products: Array) -> None:
         """Write the sums of each block of pixels."""
@@ -460,9 +469,9 @@ def _demod(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
     styles, squares, table, demods, constant, x, size, style_count, demod_count = values
     rows = _table(table, grid[1])
     for sample in range(grid[2]):
-        for inputs, outputs, style, demod, _, square, *_rest in rows:
+        for inputs, outputs, style, demod, _, square, *rest in rows:
             s = at(styles + 4 * (sample * style_count + style), (inputs,))
-            q = at(squares + 4 * square, (outputs, inputs))
+            q = at(squares + 2 * square, (outputs, inputs), "f2") * _unit(rest)
             to = at(demods + 4 * (sample * demod_count + demod), (outputs,))
             to[...] = 1.0 / np.sqrt(q @ (s * s) + 1e-8)
         inputs = rows[0][0]
@@ -471,41 +480,40 @@ def _demod(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
         at(x, (grid[2], *shape), "f2")[sample] = at(constant, shape, "f2").astype(np.float32) * s
 
 
-def _sums(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    sums, demods, table, style_gradients, demod_gradients, style_count, demod_count, sum_count = values
-    for sample in range(grid[2]):
-        partials = sums + 4 * sample * sum_count
-        first_style, first_demod = sample * style_count, sample * demod_count
-        for inputs, outputs, style, demod, _, _, _, style_sums, style_blocks, demod_sums, demod_blocks, _ in _table(
-            table, grid[1]
-        ):
-            found = at(partials + 4 * style_sums, (style_blocks, inputs)).sum(0)
-            at(style_gradients + 4 * (first_style + style), (inputs,))[...] = found
-            d = at(demods + 4 * (first_demod + demod), (outputs,))
-            found = at(partials + 4 * demod_sums, (demod_blocks, outputs)).sum(0)
-            at(demod_gradients + 4 * (first_demod + demod), (outputs,))[...] = found * d**3
+def _unit(columns: list[int]) -> np.float32:
+    """What the fp16 sums of squares are divided by, the last column of a layer's row."""
+    return np.int32(columns[-1]).view(np.float32)
 
 
-def _demod_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    styles, squares, demod_gradients, table, style_gradients, style_count, demod_count = values
-    for sample in range(grid[2]):
-        for inputs, outputs, style, demod, _, square, *_rest in _table(table, grid[1]):
-            e = at(demod_gradients + 4 * (sample * demod_count + demod), (outputs,))
-            through = e @ at(squares + 4 * square, (outputs, inputs))
-            place = 4 * (sample * style_count + style)
-            at(style_gradients + place, (inputs,))[...] -= at(styles + place, (inputs,)) * through
-
-
-def _affine_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    style_gradients, affine, table, ws_gradient, w_dim, layers, style_count, with_picture, unit = values
-    to = at(ws_gradient, (grid[2], grid[1], w_dim))
-    to[...] = 0.0
-    for sample in range(grid[2]):
-        for inputs, outputs, style, _, first, _, w_row, *_rest in _table(table, layers):
-            if outputs or with_picture:
-                gradient = at(style_gradients + 4 * (sample * style_count + style), (inputs,))
-                to[sample, w_row] += gradient @ at(affine + 4 * first * w_dim, (inputs, w_dim))
-    to *= unit
+def _rows(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
+    sums, styles, demods, squares, affine, table, ws_gradient, *adam, ws, depth, first_row = values[:16]
+    w_rows, w_dim, w_pitch, widest, style_count, demod_count, sum_count, unit, rate = values[16:]
+    rows, samples, cluster = grid
+    assert cluster == int(macros["CLUSTER"])
+    found = np.zeros((samples, rows, w_dim), np.float32)
+    for sample in range(samples):
+        for row in range(rows):
+            for layer in at(table, (w_rows, depth, 12), "i4")[first_row + row].tolist():
+                inputs, outputs, style, demod, first, square, w_row, style_sums, style_blocks, *rest = layer
+                if not inputs:
+                    continue
+                assert w_row == first_row + row
+                assert widest >= max(inputs, outputs)
+                partials = sums + 4 * sample * sum_count
+                gradient = at(partials + 4 * style_sums, (style_blocks, inputs)).sum(0)
+                if outputs:
+                    d = at(demods + 4 * (sample * demod_count + demod), (outputs,))
+                    e = at(partials + 4 * rest[0], (rest[1], outputs)).sum(0) * d**3
+                    q = at(squares + 2 * square, (outputs, inputs), "f2") * _unit(rest)
+                    gradient = gradient - at(styles + 4 * (sample * style_count + style), (inputs,)) * (e @ q)
+                matrix = at(affine + 2 * first * w_pitch, (inputs, w_pitch), "f2")[:, :w_dim]
+                found[sample, row] += unit * (gradient @ matrix.astype(np.float32))
+    start, deviation, mean, square, count, shift = adam
+    if not start:
+        at(ws_gradient, (samples, w_rows, w_dim))[:, first_row : first_row + rows] = found
+        return
+    assert samples == 1
+    update_rows(found[0], start, deviation, mean, square, count, shift, ws, first_row, rate)
 
 
 def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -578,9 +586,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_filter": _filter,
     "gradient_styles": _styles,
     "gradient_demod": _demod,
-    "gradient_sums": _sums,
-    "gradient_demod_adjoint": _demod_adjoint,
-    "gradient_affine_adjoint": _affine_adjoint,
+    "gradient_rows": _rows,
     "gradient_picture": _picture,
     "gradient_picture_adjoint": _picture_adjoint,
     "gradient_skip": _skip,

@@ -1,4 +1,4 @@
-"""Plain twins of the kernels that a step has besides the network: losses, handles, the motion's loss and Adam."""
+"""Plain twins of the kernels that a step has besides the network: losses, handles and their motion; and Adam's step."""
 
 from __future__ import annotations
 
@@ -65,11 +65,12 @@ def _map(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
 
 
 def _loss(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, first, mask, gradient, parts, pixels, channels, faint, keep = values
+    features, first, mask, gradient, parts, pixels, channels, faint, keep, unit = values
+    assert 0 <= 512 * grid[0] - pixels * channels // 8 < 512
     shape = (pixels, channels)
     difference = at(features, shape, "f2").astype(np.float32) - at(first, shape, "f2").astype(np.float32)
     weight = faint + (keep * at(mask, (pixels, 1)) if mask else 0.0)
-    at(gradient, shape)[...] = weight * np.sign(difference)
+    at(gradient, shape, "f2")[...] = weight / unit * np.sign(difference)
     to = at(parts, (grid[0],))
     to[...] = 0.0
     to[0] = (weight * np.abs(difference)).sum()
@@ -101,71 +102,76 @@ def _patch(features: Array, x: float, y: float, radius: int) -> Array:
 
 
 def _handles(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, states, templates, gradient, differences, side, channels, used, radius, unit, slack = values
-    points, handles = grid[:2]
+    features, states, templates, gradient, side, channels, used, radius, unit, level, slack = values
+    points, handles = (2 * radius + 1) ** 2, grid[0]
     f = at(features, (side, side, channels), "f2")[..., :used]
-    to = at(gradient, (side, side, channels))
+    to = at(gradient, (side, side, channels), "f2")
     line = range(-radius, radius + 1)
     for handle, state in enumerate(at(states, (handles, 12))):
         if not state[6]:
             continue
         wanted = at(templates, (handles, points, channels))[handle, :, :used]
         difference = _patch(f, state[0], state[1], radius) - wanted
-        at(differences, (handles, points))[handle] = np.abs(difference).sum(1)
         places = [(state[0] + dx, state[1] + dy) for dy in line for dx in line]
         for (x, y), found in zip(places, difference, strict=True):
             for r, c, share in _corners(x, y, side):
-                to[r, c, :used] += unit * share * np.sign(found) * (np.abs(found) > slack)
+                to[r, c, :used] += level * share * np.sign(found) * (np.abs(found) > slack)
+        _move(f, state, wanted, float(np.abs(difference).sum() * unit), radius, unit)
 
 
-def _motion(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    features, states, templates, differences, side, channels, used, radius, unit = values
-    points = (2 * radius + 1) ** 2
-    f = at(features, (side, side, channels), "f2")[..., :used]
-    for handle, state in enumerate(at(states, (grid[0], 12))):
-        if not state[6]:
-            continue
-        wanted = at(templates, (grid[0], points, channels))[handle, :, :used]
-        position, target, trail = state[0:2].copy(), state[2:4].copy(), state[4:6].copy()
-        difference = float(at(differences, (grid[0], points))[handle].sum() * unit)
-        way = target - position
-        length = float(np.linalg.norm(way))
-        state[7] = difference
-        state[10] = state[10] + 1 if length < 1e-3 else 0
-        if state[10] and difference <= 0.3:
-            continue
-        state[9] += 1
-        if state[9] == 1:
-            state[8] = difference
-        adapts = difference <= 0.3 or (state[9] >= 4 and difference <= state[8])
-        if adapts:
-            share = 0.5 / (1.0 + np.exp(8.0 * difference / 0.6 - 2.0))
-            wanted += share * (_patch(f, position[0], position[1], radius) - wanted)
+def _move(f: Array, state: Array, wanted: Array, difference: float, radius: int, unit: float) -> None:
+    """Judge a handle's difference from its template, and move the handle."""
+    position, target, trail = state[0:2].copy(), state[2:4].copy(), state[4:6].copy()
+    way = target - position
+    length = float(np.linalg.norm(way))
+    state[7] = difference
+    state[10] = state[10] + 1 if length < 1e-3 else 0
+    if state[10] and difference <= 0.3:
+        return
+    state[9] += 1
+    if state[9] == 1:
+        state[8] = difference
+    adapts = difference <= 0.3 or (state[9] >= 4 and difference <= state[8])
+    if adapts:
+        share = 0.5 / (1.0 + np.exp(8.0 * difference / 0.6 - 2.0))
+        wanted += share * (_patch(f, position[0], position[1], radius) - wanted)
 
-        def apart(place: Array, wanted: Array = wanted) -> float:
-            return float(np.abs(_patch(f, place[0], place[1], radius) - wanted).sum() * unit)
+    def apart(place: Array) -> float:
+        return float(np.abs(_patch(f, place[0], place[1], radius) - wanted).sum() * unit)
 
-        if difference <= 0.3:
-            state[9] = 0
-            if length < 1e-3:
-                continue
-            longest = min(length, 2.0)
-            places = [position + longest / length * k / 16 * way for k in range(1, 17)]
-            chosen = next((k for k, place in enumerate(places) if apart(place) >= 0.6), 15)
-            state[4:6] = position
-            state[0:2] = target if chosen == 15 and longest == length else places[chosen]
-        elif state[9] >= 4:
-            state[9] = 0
-            if not adapts:
-                places = [trail + k / 15 * (position - trail) for k in range(16)]
-                state[0:2] = places[int(np.argmin([apart(place) for place in places]))]
+    if difference <= 0.3:
+        state[9] = 0
+        if length < 1e-3:
+            return
+        longest = min(length, 2.0)
+        places = [position + longest / length * k / 16 * way for k in range(1, 17)]
+        chosen = next((k for k, place in enumerate(places) if apart(place) >= 0.6), 15)
+        state[4:6] = position
+        state[0:2] = target if chosen == 15 and longest == length else places[chosen]
+    elif state[9] >= 4:
+        state[9] = 0
+        if not adapts:
+            places = [trail + k / 15 * (position - trail) for k in range(16)]
+            state[0:2] = places[int(np.argmin([apart(place) for place in places]))]
 
 
-def _adam(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    gradient, start, deviation, mean, square, count, shift, ws, first, w_dim, rate = values
-    rows, offset = grid[0], 4 * first * w_dim
+def update_rows(
+    gradient: Array,
+    start: int,
+    deviation: int,
+    mean: int,
+    square: int,
+    count: int,
+    shift: int,
+    ws: int,
+    first_row: int,
+    rate: float,
+) -> None:
+    """Do a step of Adam on rows of w, from their gradient (rows, w_dim)."""
+    rows, w_dim = gradient.shape
+    offset = 4 * first_row * w_dim
     unit = at(deviation, (w_dim,))
-    g = at(gradient + offset, (rows, w_dim)) * unit
+    g = gradient * unit
     m, v, n, moved = at(mean, g.shape), at(square, (rows, 1)), at(count, (rows, 1)), at(shift, g.shape)
     n += 1
     m += 0.1 * (g - m)
@@ -180,7 +186,5 @@ OBJECTIVE_TWINS: dict[str, Callable[..., None]] = {
     "gradient_map": _map,
     "gradient_loss": _loss,
     "gradient_handles": _handles,
-    "gradient_motion": _motion,
-    "gradient_adam": _adam,
 }
 """By the names of their kernels."""

@@ -89,11 +89,11 @@ def test_each_kernel_of_a_step_has_its_time(
     with (tmp_path / "kernels_tiny.csv").open() as file:
         *rows, total, gaps = csv.DictReader(file)
     assert rows[0]["kernel"] == "gradient_styles"
-    assert rows[-1]["kernel"] == "gradient_adam"
+    assert rows[-1]["kernel"] == "gradient_rows (cluster=1)"
     assert {row["us"] for row in rows} == {"2.0"}
     assert float(total["us"]) == 2 * len(rows)
     assert float(gaps["us"]) == len(rows) - 1
-    assert "tiny gradient_adam: 2.0 us" in capsys.readouterr().out
+    assert "tiny gradient_rows (cluster=1): 2.0 us" in capsys.readouterr().out
 
 
 def test_ways_of_pytorch_take_turns_with_own_kernels(

@@ -21,6 +21,7 @@ from gpu_backend.cuda.driver.interface import Graph
 from gpu_backend.gradients.drag_engine import Progress
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.network import RowUpdate
 from gpu_backend.gradients.gpu.open_network import GpuGradients
 from gpu_backend.gradients.motion import CLOSE, REACHED, REST_STEPS, is_resting
 from gpu_backend.gradients.objective import DragTerms
@@ -38,8 +39,8 @@ _LEVEL = 16.0
 _CALL_S = 4e-3
 """Seconds of steps that are enqueued together: previews wait for them."""
 _LEAST_S = 1e-6
-_LOSS_QUADS = 1024
-"""Groups of four channels of a block of gradient_loss."""
+_LOSS_GROUPS = 512
+"""Groups of eight channels of a block of gradient_loss."""
 
 
 class GpuHandle:
@@ -116,6 +117,8 @@ class GpuDrag:
         self._is_changed = True
         self._step_s = _CALL_S
         """Seconds of a step of the last call."""
+        self._unit = 1.0
+        """What gradients are divided by while they are fp16."""
         self._graph: Graph | None = None
         self._pictures: dict[int, tuple[int, Graph | None]] = {}
         """Side -> address of the picture there, and what computes it."""
@@ -266,10 +269,9 @@ class GpuDrag:
         if handles:
             templates[..., : self._used] = np.stack(self._templates)
         self._templates_at = arrays.upload(templates)
-        self._differences = arrays.empty(4 * handles * points)
-        self._gradient = arrays.empty(4 * self._pixels * self._channels)
+        self._gradient = arrays.empty(2 * self._pixels * self._channels)
         self._mask = 0 if terms.mask is None else arrays.upload(np.ascontiguousarray(terms.mask, np.float32))
-        self._blocks = -(-self._pixels * self._channels // 4 // _LOSS_QUADS)
+        self._blocks = -(-self._pixels * self._channels // 8 // _LOSS_GROUPS)
         # Side by side, so that one copy reads both back.
         self._states_at = arrays.empty(self.states.nbytes + 4 * self._blocks)
         self._parts = self._states_at + self.states.nbytes
@@ -291,6 +293,9 @@ class GpuDrag:
         features = np.uint64(self._features)
         network.forward(terms.block)
         everywhere = 1.0 / (self._pixels * self._used * self.scale)
+        at_handles = 1.0 / (points * self._used * self.scale)
+        faint, keep = terms.faint * everywhere, (terms.keep if self._mask else 0.0) * everywhere
+        self._unit = (at_handles if handles else max(faint, keep, 1e-6 * everywhere)) / _LEVEL
         network.launch(
             GradientKernel("gradient_loss"),
             (self._blocks, 1, 1),
@@ -303,54 +308,37 @@ class GpuDrag:
                 "parts": np.uint64(self._parts),
                 "pixels": self._pixels,
                 "channels": self._channels,
-                "faint": terms.faint * everywhere,
-                "keep": terms.keep * everywhere,
+                "faint": faint,
+                "keep": keep,
+                "unit": self._unit,
             },
         )
-        unit = max(terms.faint, terms.keep if self._mask else 0.0, 1e-6) * everywhere / _LEVEL
         if handles:
-            at_handles = 1.0 / (points * self._used * self.scale)
-            unit = at_handles / _LEVEL
-            common: dict[str, Value] = {
-                "features": features,
-                "states": np.uint64(self._states_at),
-                "templates": np.uint64(self._templates_at),
-                "differences": np.uint64(self._differences),
-                "side": terms.block,
-                "channels": self._channels,
-                "used": self._used,
-                "radius": self._radius,
-                "unit": at_handles,
-            }
             network.launch(
                 GradientKernel("gradient_handles"),
-                (points, handles, 1),
-                (128, 1, 1),
-                {**common, "gradient": np.uint64(self._gradient), "slack": _SLACK * self.scale},
-            )
-            network.launch(
-                GradientKernel("gradient_motion"),
                 (handles, 1, 1),
-                (512, 1, 1),
-                common,
+                (1024, 1, 1),
+                {
+                    "features": features,
+                    "states": np.uint64(self._states_at),
+                    "templates": np.uint64(self._templates_at),
+                    "gradient": np.uint64(self._gradient),
+                    "side": terms.block,
+                    "channels": self._channels,
+                    "used": self._used,
+                    "radius": self._radius,
+                    "unit": at_handles,
+                    "level": _LEVEL,
+                    "slack": _SLACK * self.scale,
+                },
             )
-        network.backward(terms.block, self._gradient, unit=unit)
-        rows = terms.rows
-        network.launch(
-            GradientKernel("gradient_adam"),
-            (rows.stop - rows.start, 1, 1),
-            (256, 1, 1),
-            {
-                "ws_gradient": np.uint64(network.ws_gradient),
-                "start": np.uint64(self._start),
-                "deviation": np.uint64(self._deviation),
-                "mean": np.uint64(self._mean),
-                "square": np.uint64(self._square),
-                "count": np.uint64(self._count),
-                "shift": np.uint64(self._shift),
-                "ws": np.uint64(network.ws),
-                "first_row": rows.start,
-                "w_dim": network.spec.w_dim,
-                "rate": self._rate,
-            },
-        )
+        moments: dict[str, Value] = {
+            "start": np.uint64(self._start),
+            "deviation": np.uint64(self._deviation),
+            "mean": np.uint64(self._mean),
+            "square": np.uint64(self._square),
+            "count": np.uint64(self._count),
+            "shift": np.uint64(self._shift),
+            "rate": self._rate,
+        }
+        network.backward(terms.block, self._gradient, unit=self._unit, update=RowUpdate(terms.rows, moments))

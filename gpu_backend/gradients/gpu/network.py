@@ -16,6 +16,7 @@ Activations and their gradients are fp16, sums and everything small fp32. Arrays
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,23 +25,46 @@ from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
 from gpu_backend.gradients.gpu.kernels import (
+    ROW_CLUSTER,
     GradientKernel,
     activation_kernel,
     filter_kernel,
     layer_kernel,
+    rows_kernel,
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
 from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.skips import ResnetSkips
 from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
-from gpu_backend.gradients.gpu.weights import (
-    activation_blocks,
-    pixels_per_block,
-)
+from gpu_backend.gradients.gpu.weights import activation_blocks, padded, pixels_per_block
 from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
+
+_ROW_THREADS = 512
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RowUpdate:
+    """A step of Adam on rows of w, which gradient_rows does.
+
+    Attributes
+    ----------
+    rows
+        Those that change.
+    arguments
+        The kernel's parameters ``start``, ``deviation``, ``mean``, ``square``, ``count``, ``shift`` and ``rate``.
+    """
+
+    rows: slice
+    arguments: Mapping[str, Value]
+
+
+_NO_UPDATE: Mapping[str, Value] = {
+    **dict.fromkeys(("start", "deviation", "mean", "square", "count", "shift")),
+    "rate": 0.0,
+}
 
 
 class GpuNetwork(KernelSequence):
@@ -108,12 +132,13 @@ class GpuNetwork(KernelSequence):
         return self._placed.output(last), layer.spec.out_channels, layer.outputs
 
     def forward(self, block: int, samples: int = 1) -> None:
-        """Enqueue the layers up to a block, from the rows at `ws`, (samples, num_ws, w_dim)."""
+        """Enqueue the layers up to a block without toRGB, from the rows at `ws`, (samples, num_ws, w_dim)."""
         if not 0 < samples <= (most := self._placed.most_samples(block)):
             raise ValueError(f"block {block} has room for {most} samples, not for {samples}")
         self.break_sequence()
-        self._styles(self._placed.table_rows(block), samples)
         last = self._placed.last(block)
+        self._styles(0, last + 1, samples)
+        self._demodulations(last + 1, samples)
         for index, layer in enumerate(self._placed.layers[: last + 1]):
             following = self._placed.layers[index + 1] if index < last else None
             has_skip = index in self._placed.skips
@@ -122,16 +147,26 @@ class GpuNetwork(KernelSequence):
                 self._skips.forward(self, index, following, samples)
 
     def backward(
-        self, block: int, gradient: int, samples: int = 1, *, of_picture: bool = False, unit: float = 1.0
+        self,
+        block: int,
+        gradient: int,
+        samples: int = 1,
+        *,
+        of_picture: bool = False,
+        unit: float = 1.0,
+        update: RowUpdate | None = None,
     ) -> None:
         """Enqueue the way back of the last run, to `ws_gradient`.
 
         Parameters
         ----------
         gradient
-            Address of the gradient of a block's activations, shaped as these, or of its picture; fp32.
+            Address of the gradient of a block's activations, shaped as these, fp16 and divided by `unit`; or of its
+            picture, fp32.
         unit
-            The gradient is divided by it while it is fp16, of which 1 should be a common magnitude.
+            Gradients are divided by it while they are fp16, of which 1 should be a common magnitude.
+        update
+            Changes `ws`, of one sample, by the gradient, which is not written then.
         """
         last = self._placed.last(block)
         self.break_sequence()
@@ -145,7 +180,7 @@ class GpuNetwork(KernelSequence):
             if not is_activated:
                 self._activate(
                     own_gradient if is_last else self._sums,
-                    1.0 / unit if is_last else self._placed.layers[index + 1].packed.unit,
+                    1.0 if is_last else self._placed.layers[index + 1].packed.unit,
                     1.0 / unit,
                     None if is_last else self._placed.layers[index + 1],
                     layer,
@@ -182,13 +217,14 @@ class GpuNetwork(KernelSequence):
         if not is_activated:
             first = self._placed.layers[0]
             self._activate(self._sums, first.packed.unit, 1.0, first, None, None, {}, slices, samples)
-        self._style_gradients(block, samples, unit, of_picture=of_picture)
+        self._row_gradients(block, samples, unit, update, of_picture=of_picture)
 
     def picture(self, side: int, samples: int = 1) -> int:
         """Enqueue the picture of a side after `forward`; return its address, (samples, 3, side, side) fp32."""
         before: int | None = None
-        taps = len(self.spec.resample_filter)
-        for rgb in self._placed.rgbs_up_to(side):
+        taps, rgbs = len(self.spec.resample_filter), self._placed.rgbs_up_to(side)
+        self._styles(len(self._placed.layers), len(rgbs), samples)
+        for rgb in rgbs:
             address, _, channels = self.features(rgb.spec.resolution)
             self.launch(
                 GradientKernel("gradient_picture"),
@@ -233,14 +269,13 @@ class GpuNetwork(KernelSequence):
         )
         self._us = [arrays.empty(2 * wide) for _ in range(2)]  # what reads the first may write the second
         self._t = arrays.empty(2 * wider)
-        self._back_tables = {
-            (block, of_picture, is_alone): arrays.upload(
-                self._back_table(block, 1 if is_alone else 2, of_picture=of_picture)
-            )
+        back_tables = {
+            (block, of_picture, is_alone): self._back_table(block, 1 if is_alone else 2, of_picture=of_picture)
             for block in {layer.spec.resolution for layer in layers}
             for of_picture in (False, True)
             for is_alone in (False, True)
         }
+        self._back_tables = {key: (arrays.upload(table), table.shape[1]) for key, table in back_tables.items()}
 
     def _run_layer(self, layer: PlacedConv, following: PlacedConv | None, samples: int) -> None:
         """Enqueue a layer, and the input of the following one."""
@@ -289,7 +324,7 @@ class GpuNetwork(KernelSequence):
         )
 
     def _back_table(self, block: int, samples: int, *, of_picture: bool) -> NDArray[np.int32]:
-        """Return the table for the sums of a way back: adjoints that go back through layers have a row a block."""
+        """Return gradient_rows' table after a way back: adjoints that go back through layers leave a row a block."""
         layers, rows = self._placed.table.layers.copy(), self._placed.table.rows
         for index in range(self._placed.last(block) + 1):
             layer = self._placed.layers[index]
@@ -299,7 +334,7 @@ class GpuNetwork(KernelSequence):
                 layers[rows[layer.spec.name], 8] = blocks
                 if index > 0:
                     layers[rows[self._placed.layers[index - 1].spec.name], 10] = blocks
-        return layers
+        return self._placed.row_table(block, layers, of_picture=of_picture)
 
     def _through_layer(self, index: int, samples: int, *, of_picture: bool) -> ConvLaunch | None:
         """Return the launch of an adjoint that goes back through the layer before, if that alone reads its output."""
@@ -397,6 +432,7 @@ class GpuNetwork(KernelSequence):
         first = self._placed.layers[0]
         side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
+        from_half = gradient is not None and gradient != self._sums  # of features, from the caller
         of_rgb: dict[str, Value] = {}
         if rgb is not None:
             of_rgb = {
@@ -409,7 +445,7 @@ class GpuNetwork(KernelSequence):
                 "rgb_unit": rgb_unit,
             }
         self.launch(
-            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips)),
+            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=from_half),
             (activation_blocks(pixels, channels), -(-channels // 128), samples),
             (256, 1, 1),
             {
@@ -437,8 +473,10 @@ class GpuNetwork(KernelSequence):
             },
         )
 
-    def _styles(self, layers: int, samples: int) -> None:
-        widest = int(self._placed.table.layers[:, 0].max())
+    def _styles(self, first: int, layers: int, samples: int) -> None:
+        """Enqueue the styles of so many layers of the table from a row on."""
+        table = self._placed.table
+        widest = int(table.layers[first : first + layers, 0].max())
         self.launch(
             GradientKernel("gradient_styles"),
             (-(-widest // 8), layers, samples),
@@ -447,14 +485,18 @@ class GpuNetwork(KernelSequence):
                 "ws": np.uint64(self.ws),
                 "affine": np.uint64(self._placed.affine),
                 "affine_bias": np.uint64(self._placed.affine_bias),
-                "table": np.uint64(self._placed.table_at),
+                "table": np.uint64(self._placed.table_at + first * table.layers[0].nbytes),
                 "styles": np.uint64(self._placed.styles),
                 "w_dim": self.spec.w_dim,
                 "w_rows": self.spec.num_ws,
-                "style_count": self._placed.table.styles,
+                "style_count": table.styles,
             },
         )
-        widest = int(self._placed.table.layers[:, 1].max())
+
+    def _demodulations(self, layers: int, samples: int) -> None:
+        """Enqueue the demodulation of so many layers, and the first one's input."""
+        table = self._placed.table
+        widest = int(table.layers[:layers, 1].max())
         self.launch(
             GradientKernel("gradient_demod"),
             (-(-widest // 8), layers, samples),
@@ -467,56 +509,44 @@ class GpuNetwork(KernelSequence):
                 "constant": np.uint64(self._placed.constants),
                 "x": np.uint64(self._placed.layers[0].x),
                 "constant_size": self._placed.constant_size,
-                "style_count": self._placed.table.styles,
-                "demod_count": self._placed.table.demods,
+                "style_count": table.styles,
+                "demod_count": table.demods,
             },
         )
 
-    def _style_gradients(self, block: int, samples: int, unit: float, *, of_picture: bool) -> None:
-        """Enqueue what turns partial sums into `ws_gradient`."""
-        table, w_dim, layers = self._placed.table, self.spec.w_dim, self._placed.table_rows(block)
-        counts: dict[str, Value] = {"style_count": table.styles, "demod_count": table.demods}
-        widest = int(table.layers[:layers, :2].max())
+    def _row_gradients(
+        self, block: int, samples: int, unit: float, update: RowUpdate | None, *, of_picture: bool
+    ) -> None:
+        """Enqueue what turns partial sums into `ws_gradient`, or into a step of Adam."""
+        table, w_dim = self._placed.table, self.spec.w_dim
+        rows = slice(0, self.spec.num_ws) if update is None else update.rows
+        layers, depth = self._back_tables[block, of_picture, samples == 1]
+        widest, w_pitch = int(table.layers[:, :2].max()), padded(w_dim)
+        cluster = ROW_CLUSTER if rows_kernel(ROW_CLUSTER) in self._kernels else 1
         self.launch(
-            GradientKernel("gradient_sums"),
-            (-(-widest // 32), layers, samples),
-            (32, 32, 1),
+            rows_kernel(cluster),
+            (rows.stop - rows.start, samples, cluster),
+            (_ROW_THREADS, 1, 1),
             {
                 "sums": np.uint64(self._placed.partials),
-                "demods": np.uint64(self._placed.demods),
-                "table": np.uint64(self._back_tables[block, of_picture, samples == 1]),
-                "style_gradients": np.uint64(self._placed.style_gradients),
-                "demod_gradients": np.uint64(self._placed.demod_gradients),
-                **counts,
-                "sum_count": table.sums,
-            },
-        )
-        self.launch(
-            GradientKernel("gradient_demod_adjoint"),
-            (-(-widest // 32), layers, samples),
-            (32, 32, 1),
-            {
                 "styles": np.uint64(self._placed.styles),
+                "demods": np.uint64(self._placed.demods),
                 "squares": np.uint64(self._placed.squares),
-                "demod_gradients": np.uint64(self._placed.demod_gradients),
-                "table": np.uint64(self._placed.table_at),
-                "style_gradients": np.uint64(self._placed.style_gradients),
-                **counts,
-            },
-        )
-        self.launch(
-            GradientKernel("gradient_affine_adjoint"),
-            (-(-w_dim // 32), self.spec.num_ws, samples),
-            (32, 32, 1),
-            {
-                "style_gradients": np.uint64(self._placed.style_gradients),
-                "affine": np.uint64(self._placed.affine),
-                "table": np.uint64(self._placed.table_at),
+                "affine": np.uint64(self._placed.half_affine),
+                "table": np.uint64(layers),
                 "ws_gradient": np.uint64(self.ws_gradient),
+                **(_NO_UPDATE if update is None else update.arguments),
+                "ws": np.uint64(self.ws),
+                "depth": depth,
+                "first_row": rows.start,
+                "w_rows": self.spec.num_ws,
                 "w_dim": w_dim,
-                "layers": layers,
+                "w_pitch": w_pitch,
+                "widest": widest,
                 "style_count": table.styles,
-                "with_picture": int(of_picture),
+                "demod_count": table.demods,
+                "sum_count": table.sums,
                 "unit": unit,
             },
+            shared_nbytes=4 * (2 * widest + 4 * w_pitch),
         )

@@ -121,11 +121,11 @@ class GpuGradients:
         factor = torch.randn(result.shape, generator=generator)
         (wanted,) = torch.autograd.grad((result * factor.to(result)).sum(), free)
         _, used, channels = device.features(block)
-        whole = np.zeros((block, block, channels), np.float32)
         if of_picture:
             whole = factor[0].contiguous().numpy()
         else:
-            whole[..., :used] = factor[0].permute(1, 2, 0).numpy()
+            whole = np.zeros((block, block, channels), np.float16)
+            whole[..., :used] = factor[0].permute(1, 2, 0).numpy() / unit
         found = np.empty((spec.num_ws, spec.w_dim), np.float32)
         with self._lock:
             self.driver.enter()

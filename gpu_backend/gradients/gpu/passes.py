@@ -91,7 +91,8 @@ class GpuPasses:
             gradient = functional.pad(gradient, (0, channels - used)) if channels > used else gradient
         # Each sample's gradient is scaled so that fp16 holds it, whatever the loss.
         largest = torch.linalg.vector_norm(gradient, math.inf, dim=(1, 2, 3), keepdim=True).clamp(min=_LEAST)
-        gradient = (gradient / largest).contiguous()
+        gradient = gradient / largest
+        gradient = (gradient if of_picture else (_LARGEST * gradient).half()).contiguous()
         with self._launching():
             network.backward(side, gradient.data_ptr(), samples, of_picture=of_picture, unit=1.0 / _LARGEST)
         found = self._memory.view(network.ws_gradient, (samples, network.spec.num_ws, network.spec.w_dim))

@@ -132,7 +132,7 @@ class PlacedNetwork:
     skips
         Place of a block's last layer in `layers` -> the skip that is added to its output.
     table
-        Where each layer's numbers lie in `styles`, `demods` and `partials`.
+        Where each layer's numbers lie in `styles`, `demods` and `partials`; toRGB layers come last.
     ws, ws_gradient
         Rows of w and their gradient, (samples, num_ws, w_dim) fp32.
     filter
@@ -166,13 +166,11 @@ class PlacedNetwork:
                 # The block before has its sum already.
                 self.skips[self.last(layer.resolution)] = self._placed_skip(layer, weights)
         rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
-        self.table = table = style_table(
-            [layer for layer in spec.layers if layer in convs or layer in rgbs], packed, weights
-        )
+        self.table = table = style_table([*convs, *rgbs], packed, weights)
         most = self._more_samples
         self.table_at = arrays.upload(table.layers)
         self.affine, self.affine_bias = arrays.upload(table.affine), arrays.upload(table.affine_bias)
-        self.squares = arrays.upload(table.squares)
+        self.half_affine, self.squares = arrays.upload(table.half_affine), arrays.upload(table.squares)
         self.styles, self.style_gradients = (arrays.empty(4 * most * table.styles) for _ in range(2))
         self.demods, self.demod_gradients = (arrays.empty(4 * most * table.demods) for _ in range(2))
         self.partials = arrays.empty(4 * most * table.sums)
@@ -211,9 +209,28 @@ class PlacedNetwork:
         side = self.layers[index].spec.resolution
         return next((rgb for rgb in self.rgbs if rgb.spec.resolution == side and index == self.last(side)), None)
 
-    def table_rows(self, block: int) -> int:
-        """Return the rows of the table of the layers up to a block."""
-        return sum(layer.resolution <= block for layer in self._spec.layers if layer.name in self.table.rows)
+    def row_table(self, block: int, layers: NDArray[np.int32], *, of_picture: bool) -> NDArray[np.int32]:
+        """Return gradient_rows' table of the layers up to a block, (num_ws, most layers of a row of w, LAYER_INTS).
+
+        Where a row of w has fewer layers, zeros follow.
+
+        Parameters
+        ----------
+        layers
+            The table of all layers.
+        of_picture
+            With toRGB layers.
+        """
+        rgbs = [rgb.spec for rgb in self.rgbs_up_to(block)] if of_picture else []
+        convs = [layer.spec for layer in self.layers[: self.last(block) + 1]]
+        of_rows: list[list[NDArray[np.int32]]] = [[] for _ in range(self._spec.num_ws)]
+        for layer in [*convs, *rgbs]:
+            of_rows[layer.w_index].append(layers[self.table.rows[layer.name]])
+        found = np.zeros((len(of_rows), max(map(len, of_rows)), layers.shape[1]), np.int32)
+        for row, of_row in zip(found, of_rows, strict=True):
+            if of_row:
+                row[: len(of_row)] = of_row
+        return found
 
     def demods_at(self, layer: LayerSpec) -> np.uint64:
         """Return where a layer's demodulation factors are."""

@@ -94,8 +94,12 @@ class StyleTable:
         (layers, LAYER_INTS) int32 as in parts/gradient_table.cuh, in the network's order.
     rows
         Layer name -> its row of `layers`.
-    affine, affine_bias, squares
+    affine, affine_bias
         All layers' arrays, joined.
+    half_affine
+        The same matrices in fp16, w_dim padded, for the way back.
+    squares
+        All layers' sums of squares in fp16, each layer's divided by the square of its weights' unit.
     styles, demods
         Numbers of all styles, and of all demodulation coefficients.
     sums
@@ -106,7 +110,8 @@ class StyleTable:
     rows: Mapping[str, int]
     affine: NDArray[np.float32]
     affine_bias: NDArray[np.float32]
-    squares: NDArray[np.float32]
+    half_affine: NDArray[np.float16]
+    squares: NDArray[np.float16]
     styles: int
     demods: int
     sums: int
@@ -135,6 +140,7 @@ def style_table(
     affines: list[NDArray[np.float32]] = []
     biases: list[NDArray[np.float32]] = []
     styles = demods = squares = sums = 0
+    units = iter(conv.unit**2 for conv in packed)
     for layer in layers:
         is_conv = layer.kind != "to_rgb"
         gain = 1.0 if is_conv else 1.0 / math.sqrt(layer.in_channels * layer.kernel**2)
@@ -148,18 +154,22 @@ def style_table(
         demod_blocks = activation_blocks(layer.resolution**2, outputs) if is_conv else 0
         style_sums, demod_sums = sums, sums + sum_rows(source**2) * inputs
         row = [inputs, outputs, styles, demods, styles, squares, layer.w_index, style_sums, style_blocks, demod_sums]
-        rows.append([*row, demod_blocks, 0])
+        squares_unit = np.float32(next(units) if is_conv else 1.0)
+        rows.append([*row, demod_blocks, int(squares_unit.view(np.int32))])
         styles, demods = styles + inputs, demods + outputs
         squares += inputs * outputs
         sums = demod_sums + sum_rows(layer.resolution**2) * outputs
         affines.append(matrix)
         biases.append(bias)
+    affine = np.concatenate(affines)
+    w_dim = affine.shape[1]
     return StyleTable(
         np.array(rows, np.int32),
         {layer.name: row for row, layer in enumerate(layers)},
-        np.concatenate(affines),
+        affine,
         np.concatenate(biases),
-        np.concatenate([conv.squares.reshape(-1) for conv in packed]),
+        np.pad(affine, ((0, 0), (0, padded(w_dim) - w_dim))).astype(np.float16),
+        np.concatenate([(conv.squares.reshape(-1) / conv.unit**2).astype(np.float16) for conv in packed]),
         styles,
         demods,
         sums,

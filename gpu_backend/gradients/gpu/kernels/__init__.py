@@ -27,6 +27,8 @@ TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4), (32, 2))
 """Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
 UP_TILE_ENDS = TILE_ENDS[:-1]
 """The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
+ROW_CLUSTER = 8
+"""Blocks of gradient_rows that do a row of w together on Hopper."""
 STRIP_ROWS = (2, 1)
 """Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
@@ -83,8 +85,9 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
         *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         layer_kernel(0, rows=1),
-        *(activation_kernel(with_rgb=rgb, with_skip=False) for rgb in (True, False)),
+        *_activation_kernels(with_skip=False),
         *(_kernels_of_skips(taps) if with_skips else ()),
+        rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
 
@@ -154,9 +157,32 @@ def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
     return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
 
 
-def activation_kernel(*, with_rgb: bool, with_skip: bool) -> GradientKernel:
-    """Return the way back through the end of a layer, with toRGB's part or without, or of a resnet's block."""
-    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip)
+def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> GradientKernel:
+    """Return the way back through the end of a layer.
+
+    Parameters
+    ----------
+    with_rgb
+        With toRGB's part.
+    with_skip
+        Of a resnet's block.
+    from_half
+        From an fp16 gradient of the layer's output.
+    """
+    return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip, HALF_G=from_half)
+
+
+def _activation_kernels(*, with_skip: bool) -> tuple[GradientKernel, ...]:
+    """Return those of a network; a gradient of features, which is fp16, has no part of toRGB."""
+    return tuple(
+        activation_kernel(with_rgb=rgb, with_skip=with_skip, from_half=half)
+        for rgb, half in ((True, False), (False, False), (False, True))
+    )
+
+
+def rows_kernel(cluster: int) -> GradientKernel:
+    """Return what turns the sums of a way back into gradients of rows of w; so many blocks do a row."""
+    return GradientKernel.of("gradient_rows", CLUSTER=cluster)
 
 
 def skip_kernel(taps: int) -> GradientKernel:
@@ -171,13 +197,13 @@ def skip_adjoint_kernel(taps: int) -> GradientKernel:
 
 def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
     return (
-        *(activation_kernel(with_rgb=rgb, with_skip=True) for rgb in (True, False)),
+        *_activation_kernels(with_skip=True),
         skip_kernel(taps),
         skip_adjoint_kernel(taps),
     )
 
 
 _PLAIN = (
-    *("reduce", "styles", "demod", "sums", "demod_adjoint", "affine_adjoint"),
-    *("picture", "picture_adjoint", "windows", "pixels", "map", "loss", "handles", "motion", "adam"),
+    *("reduce", "styles", "demod", "picture", "picture_adjoint"),
+    *("windows", "pixels", "map", "loss", "handles"),
 )

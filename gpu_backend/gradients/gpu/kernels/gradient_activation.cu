@@ -5,6 +5,7 @@
 //
 // v is found from z, since the leaky ReLU can be undone. g is `unit` times the sum of slices of fp32 sums, u goes on as fp16. Without `style`,
 // g is the gradient of z itself; without `u`, z is the network's constant, and only style_sums are wanted.
+// Macro HALF_G: g is fp16.
 // Macro RGB: with toRGB of these features, where t = rgb_unit sum_k W[k] (gradient of the picture's plane k, inside the clamp):
 //
 //     toRGB's part = t * rgb_style,   rgb_sums = sum over pixels of z t;      g may be missing then
@@ -24,6 +25,12 @@
 #define SLOPE 0.2f
 #define COLOURS 3
 
+#if HALF_G
+typedef half_bits G;
+#else
+typedef float G;
+#endif
+
 // Sums over the threads of four channels, in those of the first row; rows lie `lanes` threads apart.
 __device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], int row, int rows, int lanes, float* to) {
     shared[threadIdx.x] = make_float4(v[0], v[1], v[2], v[3]);
@@ -40,7 +47,7 @@ __device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], int 
 }
 
 extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
-    const float* __restrict__ g, const float* __restrict__ style, const half_bits* __restrict__ z,
+    const G* __restrict__ g, const float* __restrict__ style, const half_bits* __restrict__ z,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ demod,
     half_bits* __restrict__ u, float* __restrict__ style_sums, float* __restrict__ demod_sums,
 #if RGB

@@ -13,7 +13,7 @@ from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
-from gpu_backend.gradients.gpu.network import GpuNetwork
+from gpu_backend.gradients.gpu.network import GpuNetwork, RowUpdate
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.picture_loss import PictureLoss
 from gpu_backend.model.model import Model
@@ -123,11 +123,12 @@ def compared(
         before = network.features(0.97 * free.detach() + 0.03 * network.mean_w, block)
         gradient = gradient_of_a_drag(wanted.detach(), before.detach())
         (rows,) = torch.autograd.grad((wanted * gradient).sum(), free)
-        whole = np.zeros((block, block, channels), np.float32)
-        whole[..., :used] = gradient[0].permute(1, 2, 0).numpy()
+        unit = float(gradient.abs().max()) / 16
+        whole = np.zeros((block, block, channels), np.float16)
+        whole[..., :used] = gradient[0].permute(1, 2, 0).numpy() / unit
         place = driver.reserve(whole.nbytes)
         driver.upload(place, whole)
-        own.backward(block, place, unit=float(np.abs(whole).max()) / 16)
+        own.backward(block, place, unit=unit)
         found = np.empty((spec.num_ws, spec.w_dim), np.float32)
         driver.download(found, own.ws_gradient)
         driver.release(place)
@@ -294,6 +295,67 @@ def test_an_earlier_block_runs_the_layers_up_to_it_alone(architecture: Architect
     assert driver.launched.count("gradient_layer") == 5 * 3
     skips = 5 if architecture == "resnet" else 0
     assert driver.launched.count("gradient_skip") == driver.launched.count("gradient_skip_adjoint") == skips
+
+
+def test_only_a_picture_needs_the_styles_of_its_to_rgb_layers() -> None:
+    class Grids(TwinDriver):
+        def launch(
+            self,
+            kernel: LoadedKernel,
+            grid: tuple[int, ...],
+            block: tuple[int, ...],
+            shared: int,
+            arguments: PackedArguments,
+            **order: Any,
+        ) -> None:
+            if kernel.entry == "gradient_styles":
+                layers.append(grid[1])
+            super().launch(kernel, grid, block, shared, arguments, **order)
+
+    layers: list[int] = []
+    model = make_stylegan2(**WIDE)
+    driver = Grids()
+    own = network_on(driver.as_driver(), twin_kernels(4), differentiable_network(model), model, 16)
+    own.forward(8)
+    assert layers == [3]
+    own.picture(8)
+    assert layers == [3, 2]
+
+
+@pytest.mark.parametrize(("architecture", "cluster"), [("sm_80", "1"), ("sm_90a", "8")])
+def test_a_way_back_with_an_update_changes_rows_in_place_of_their_gradient(architecture: str, cluster: str) -> None:
+    model = make_stylegan2(**WIDE)
+    network = differentiable_network(model)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, architecture), network, model, 16)
+    ws = np.random.default_rng(3).standard_normal((model.spec.num_ws, model.spec.w_dim)).astype(np.float32)
+    found, gradient = np.empty_like(ws), np.full((16, 16, own.features(16)[2]), 0.25, np.float16)
+    place = driver.reserve(gradient.nbytes)
+    driver.upload(place, gradient)
+    driver.upload(own.ws, ws)
+    own.forward(16)
+    own.backward(16, place, unit=0.5)
+    driver.download(found, own.ws_gradient)
+    rows = slice(1, 4)
+    arrays = {
+        "start": ws,
+        "deviation": np.full(ws.shape[1], 2.0, np.float32),
+        **{name: np.zeros_like(ws[rows]) for name in ("mean", "shift")},
+        **{name: np.zeros(3, np.float32) for name in ("square", "count")},
+    }
+    state = {name: np.uint64(array.ctypes.data) for name, array in arrays.items()}
+    driver.upload(own.ws_gradient, np.full_like(ws, 7.0))
+    own.backward(16, place, unit=0.5, update=RowUpdate(rows, {**state, "rate": 0.1}))
+    moved, kept = np.empty_like(ws), np.empty_like(ws)
+    driver.download(moved, own.ws)
+    driver.download(kept, own.ws_gradient)
+    assert (kept == 7.0).all()
+    assert np.array_equal(moved[[0, *range(4, len(ws))]], ws[[0, *range(4, len(ws))]])
+    # The first step has the direction of the gradient, and the rate as root of its mean square, in deviations.
+    wanted = found[rows] * 2.0
+    wanted *= -0.1 / np.sqrt((wanted**2).mean(1, keepdims=True))
+    assert (moved - ws)[rows] / 2.0 == pytest.approx(wanted, rel=1e-3, abs=1e-5)
+    assert {dict(recipe.defines)["CLUSTER"] for recipe in driver.recipes if recipe.stem == "gradient_rows"} == {cluster}
 
 
 @pytest.mark.parametrize("architecture", ["skip", "orig", "resnet"])

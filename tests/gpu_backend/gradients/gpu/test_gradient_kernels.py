@@ -19,9 +19,7 @@ _THREADS = {
     "gradient_skip": 128,
     "gradient_skip_adjoint": 128,
     "gradient_filter": 256,
-    "gradient_sums": 1024,
-    "gradient_demod_adjoint": 1024,
-    "gradient_affine_adjoint": 1024,
+    "gradient_handles": 1024,
 }
 
 

@@ -13,6 +13,7 @@
 #define STYLE_BLOCKS 8   // rows of them
 #define DEMOD_SUMS 9     // where the demodulation's sums begin
 #define DEMOD_BLOCKS 10  // rows of them
+#define SQUARES_UNIT 11  // a float: what the sums of squares are to be multiplied by
 
 __device__ __forceinline__ float warp_total(float v) {
 #pragma unroll
