@@ -90,7 +90,7 @@ __device__ __forceinline__ void add_rows(const float* from, int rows, int width,
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) WITH_CLUSTER gradient_rows(
+extern "C" __global__ void __launch_bounds__(THREADS) WITH_CLUSTERS gradient_rows(
     const float* __restrict__ sums, const float* __restrict__ styles, const float* __restrict__ demods,
     const half_bits* __restrict__ squares, const half_bits* __restrict__ affine, const int* __restrict__ table,
     float* __restrict__ ws_gradient, const float* __restrict__ start, const float* __restrict__ deviation, float* __restrict__ mean,

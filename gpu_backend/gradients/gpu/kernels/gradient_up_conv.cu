@@ -262,7 +262,7 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
         return;
     }
 
-    wait_for_tile();
+    sync_cluster();
     const int share = (positions + CLUSTER - 1) / CLUSTER, begin = slice * share;
     const int results = PARITIES * min(share, positions - begin);  // none if negative
     const int quad = threadIdx.x % QUADS, row = threadIdx.x / QUADS, channel = first_channel + 4 * quad;
@@ -302,5 +302,5 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
         for (int block = 0; block < CLUSTER; ++block) load_sums(ring + SUM_NBYTES + 16 * quad, block, parts[block]);
         add_up(parts, last_pixel);
     }
-    wait_for_tile();  // blocks that end would take their sums with them
+    sync_cluster();  // blocks that end would take their sums with them
 }

@@ -1,26 +1,11 @@
-<<<<<<< HEAD
-// Blocks that are the slices of split-K of a tile are a cluster, and read each other's sums from shared memory. Macro CLUSTER: how many; one
-// block, or none that adds up, if less than two.
+// Blocks that share a result through their shared memory: a cluster of CLUSTER blocks along the grid's third dimension. Less than 2: one
+// block alone, as before Hopper.
 #pragma once
 
 #if CLUSTER > 1
 #define WITH_CLUSTERS __cluster_dims__(1, 1, CLUSTER)
 #else
 #define WITH_CLUSTERS
-#endif
-
-// All threads of the tile's blocks have written what the others read.
-__device__ __forceinline__ void wait_for_tile() {
-#if CLUSTER > 1
-=======
-// Blocks that share a result through their shared memory: a cluster of CLUSTER blocks along the grid's third dimension. 1: one block
-// alone, as before Hopper.
-#pragma once
-
-#if CLUSTER > 1
-#define WITH_CLUSTER __cluster_dims__(1, 1, CLUSTER)
-#else
-#define WITH_CLUSTER
 #endif
 
 // Returns once all blocks of the cluster run, so that their shared memory may be written. Orders no memory, and so waits for no load.
@@ -34,25 +19,12 @@ __device__ __forceinline__ void start_cluster() {
 __device__ __forceinline__ void sync_cluster() {
 #if CLUSTER > 1
     __syncwarp();  // the barrier takes whole warps
->>>>>>> small-kernels
     asm volatile("barrier.cluster.arrive.release.aligned;\nbarrier.cluster.wait.acquire.aligned;\n" ::: "memory");
 #else
     __syncthreads();
 #endif
 }
 
-<<<<<<< HEAD
-// Four sums of this block's shared memory, or of that of another block of the cluster.
-__device__ __forceinline__ void load_sums(unsigned address, int block, float (&v)[4]) {
-#if CLUSTER > 1
-    unsigned there;
-    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;\n" : "=r"(there) : "r"(address), "r"(block));
-    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
-                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
-                 : "r"(there));
-#else
-    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address));
-=======
 // Stores v at the same place of the shared memory of every block of the cluster.
 __device__ __forceinline__ void store_in_cluster(float* to, float v) {
 #if CLUSTER > 1
@@ -65,6 +37,18 @@ __device__ __forceinline__ void store_in_cluster(float* to, float v) {
     }
 #else
     *to = v;
->>>>>>> small-kernels
+#endif
+}
+
+// Four numbers of this block's shared memory, or of that of another block of the cluster.
+__device__ __forceinline__ void load_sums(unsigned address, int block, float (&v)[4]) {
+#if CLUSTER > 1
+    unsigned there;
+    asm volatile("mapa.shared::cluster.u32 %0, %1, %2;\n" : "=r"(there) : "r"(address), "r"(block));
+    asm volatile("ld.shared::cluster.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+                 : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3])
+                 : "r"(there));
+#else
+    asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n" : "=f"(v[0]), "=f"(v[1]), "=f"(v[2]), "=f"(v[3]) : "r"(address));
 #endif
 }

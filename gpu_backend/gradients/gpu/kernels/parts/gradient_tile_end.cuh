@@ -133,7 +133,7 @@ __device__ __forceinline__ void end_tile(
     if (threadIdx.x < OWN_PIXELS)
         asm volatile("st.shared.f32 [%0], %1;\n" ::"r"(shared + NOISES + threadIdx.x * 4), "f"(own_noise) : "memory");
     wait_copies<0>();
-    wait_for_tile();
+    sync_cluster();
 #if WAY_BACK
     // Of a result z > 0 and of another: dz to dv from the sum, and what undoes the leaky ReLU.
     float style_sum[4] = {}, demod_sum[4] = {}, up[4], down[4];
@@ -204,6 +204,6 @@ __device__ __forceinline__ void end_tile(
     const size_t row_of_sums = (size_t)sample * sum_count + (size_t)(tile * BLOCKS + slice) * channels + channel;
     add_rows(shared + SUM_NBYTES, style_sum, demod_sum, is_mine, style_sums + row_of_sums, demod_sums ? demod_sums + row_of_sums : nullptr);
 #endif
-    if constexpr (CLUSTER > 1) wait_for_tile();  // blocks that end would take their sums with them
+    if constexpr (CLUSTER > 1) sync_cluster();  // blocks that end would take their sums with them
 #endif
 }
