@@ -188,6 +188,7 @@ class GpuNetwork(KernelSequence):
                     self._skips.of_activation(index, last),
                     slices,
                     samples,
+                    is_half=is_last and not of_picture,
                 )
             if layer.is_up:
                 rows = strip_rows(side, layer.outputs, samples, self._multiprocessors)
@@ -427,12 +428,16 @@ class GpuNetwork(KernelSequence):
         of_skips: Mapping[str, Value],
         slices: int,
         samples: int,
+        *,
+        is_half: bool = False,
     ) -> None:
-        """Enqueue gradient_activation of a layer, None for the constant, with the parts of toRGB and of skips."""
+        """Enqueue gradient_activation of a layer, None for the constant, with the parts of toRGB and of skips.
+
+        `is_half` says that the gradient is fp16.
+        """
         first = self._placed.layers[0]
         side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
-        from_half = gradient is not None and gradient != self._sums  # of features, from the caller
         of_rgb: dict[str, Value] = {}
         if rgb is not None:
             of_rgb = {
@@ -445,7 +450,7 @@ class GpuNetwork(KernelSequence):
                 "rgb_unit": rgb_unit,
             }
         self.launch(
-            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=from_half),
+            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=is_half),
             (activation_blocks(pixels, channels), -(-channels // 128), samples),
             (256, 1, 1),
             {

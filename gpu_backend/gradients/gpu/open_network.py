@@ -28,6 +28,9 @@ _CHECKED_BLOCKS = {32: 1.0 / 16, 128: 1.0}
 """Blocks whose gradients are compared with torch, the second for the kernels of large layers, and their units."""
 LEAST_COSINE = 0.99
 """Of a row's gradient with that of torch, below which a device's gradients are not used."""
+_LEAST_SIZE = 1e-3
+"""Of a row's gradient, relative to the largest row's: in smaller ones rounding is as large as what is left of numbers
+that cancel out, as of the two channels of a layer that demodulation makes independent of their scale."""
 
 
 class GpuGradients:
@@ -139,10 +142,11 @@ class GpuGradients:
                 self.driver.download(found, device.ws_gradient)
             finally:
                 arrays.close()
-        for row, (mine, theirs) in enumerate(zip(found, wanted[0].float().cpu().numpy(), strict=True)):
-            size = float(np.linalg.norm(theirs))
+        rows = wanted[0].float().cpu().numpy()
+        sizes = np.linalg.norm(rows, axis=1)
+        for row, (mine, theirs, size) in enumerate(zip(found, rows, sizes.tolist(), strict=True)):
             cosine = float(mine @ theirs) / max(1e-30, size * float(np.linalg.norm(mine)))
-            if size > 0.0 and not cosine >= LEAST_COSINE:
+            if size > _LEAST_SIZE * float(sizes.max()) and not cosine >= LEAST_COSINE:
                 return f"the gradient of row {row} has a cosine of {cosine:.4f} with torch's"
         return ""
 

@@ -171,8 +171,7 @@ class PlacedNetwork:
         self.table_at = arrays.upload(table.layers)
         self.affine, self.affine_bias = arrays.upload(table.affine), arrays.upload(table.affine_bias)
         self.half_affine, self.squares = arrays.upload(table.half_affine), arrays.upload(table.squares)
-        self.styles, self.style_gradients = (arrays.empty(4 * most * table.styles) for _ in range(2))
-        self.demods, self.demod_gradients = (arrays.empty(4 * most * table.demods) for _ in range(2))
+        self.styles, self.demods = (arrays.empty(4 * most * count) for count in (table.styles, table.demods))
         self.partials = arrays.empty(4 * most * table.sums)
         self.ws, self.ws_gradient = (arrays.empty(4 * most * spec.num_ws * spec.w_dim) for _ in range(2))
         const = weights["synthesis.b4.const"]

@@ -243,6 +243,15 @@ def test_the_check_finds_a_wrong_gradient_of_pictures(network: DifferentiableNet
     assert "cosine" in gpu.check(wrong, of_picture=True)
 
 
+def test_the_check_leaves_out_a_gradient_of_which_only_rounding_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Of the two channels of a layer, which demodulation makes all but independent of their style.
+    network = differentiable_network(make_stylegan2(resolution=64, w_dim=16))
+    gpu = GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 64)
+    assert gpu.check(network, of_picture=True) == ""
+    monkeypatch.setattr("gpu_backend.gradients.gpu.open_network._LEAST_SIZE", 0.0)
+    assert "row 6" in gpu.check(network, of_picture=True)
+
+
 @pytest.mark.gpu
 def test_passes_and_losses_on_a_gpu_are_those_of_torch(gpu: Gpu) -> None:
     network = differentiable_network(
