@@ -3,6 +3,8 @@
 ``training``  PSNR of the answers of an encoder after some seconds of training, on pictures of the model (known) and on
               drawings that it never saw (unseen), without a search. The encoder is kept beside the table
 ``searches``  PSNR after searches of some steps from random latents alone, from the shipped encoder, and from that one
+``late``      PSNR, SSIM and distance by features after searches of some steps from the shipped encoder's answer, one
+              picture after another, that compare features in all steps, in a last share of them, or in none
 
 Tables go to ``assets/results/projection``; times are those of this machine.
 """
@@ -13,7 +15,7 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +33,8 @@ from gpu_backend import (
     EncoderSettings,
     Model,
     PictureEncoder,
+    PictureFeatures,
+    Projection,
     ProjectionSettings,
     Renderer,
     RendersSamples,
@@ -42,10 +46,13 @@ from gpu_backend import (
     read_model,
     write_encoder,
 )
+from gpu_backend.gradients.picture_loss import psnr, ssim
 
 _FILE = "trained.encoder.safetensors"
 _CANDIDATES = 500
 """Random latents that a search compares; an eighth of them with an encoder."""
+_LATE_SHARES = (0.5, 0.3, 0.2)
+"""Last shares of the steps that compare features."""
 
 
 def trained(
@@ -114,10 +121,75 @@ def searched(
                 write_table(table, folder, table_name)
 
 
+class _Descents(Projection):
+    """Descents of all rows of w to one picture (1, 3, side, side)."""
+
+    def __init__(self, network: DifferentiableNetwork, target: Tensor, encoder: PictureEncoder) -> None:
+        super().__init__(network, target.numpy(), ProjectionSettings(candidates=1), encoder)
+        for _ in self._scales.measure(passes=self._passes):
+            pass
+
+    @property
+    def answer(self) -> Tensor:
+        """The encoder's, (1, num_ws, w_dim)."""
+        return self._shared(self._guesses()[:, None])
+
+    def best_after(
+        self, rows: Tensor, features: PictureFeatures | None, numbers: Sequence[int]
+    ) -> Iterator[tuple[int, Tensor, float]]:
+        """Descend from rows (1, num_ws, w_dim), with a new L-BFGS.
+
+        Yields numbers of steps, the best rows after them by the loss of this descent, and seconds of processor time.
+        """
+        self._features, self._best_side = features, 0
+        began_s = time.process_time()
+        for done in self._descend("rows", self._coordinates(rows)[:, None], self._full, 0, max(numbers)):
+            if done.step in numbers:
+                yield done.step, self._best.clone(), time.process_time() - began_s
+
+
+def searched_late(
+    network: DifferentiableNetwork,
+    pictures: Mapping[str, Tensor],
+    encoder: PictureEncoder,
+    features: PictureFeatures,
+    steps: Sequence[int],
+    folder: Path,
+) -> None:
+    """Write the table of searches that compare features in all steps, in a last share of them, or in none."""
+    table: list[dict[str, Any]] = []
+    for kind, targets in pictures.items():
+        for number, picture in enumerate(targets.clamp(-1, 1)):
+            target = picture[None].to(network.mean_w)
+            wanted = features.wanted(target)
+            descents = _Descents(network, picture[None], encoder)
+            switches = {(count, share): round(count * (1.0 - share)) for count in steps for share in _LATE_SHARES}
+            # One descent without features begins all that compare them late.
+            marks = sorted({*steps, *switches.values()})
+            plain = {done: (rows, s) for done, rows, s in descents.best_after(descents.answer, None, marks)}
+            found = {(count, 0.0): plain[count] for count in steps}
+            for count, rows, spent_s in descents.best_after(descents.answer, features, steps):
+                found[count, 1.0] = rows, spent_s
+            for (count, share), first in switches.items():
+                before, before_s = plain[first]
+                for _, rows, spent_s in descents.best_after(before, features, [count - first]):
+                    found[count, share] = rows, before_s + spent_s
+            for (count, share), (rows, spent_s) in sorted(found.items(), key=lambda item: (item[0][0], -item[0][1])):
+                with torch.no_grad():
+                    shown = network.picture(rows)
+                    row: dict[str, Any] = {"kind": kind, "number": number, "steps": count, "features_share": share}
+                    row |= {"psnr_db": round(psnr(shown, target), 2), "ssim": round(float(ssim(shown, target)), 4)}
+                    row |= {"distance": f"{float(features.distance(shown, wanted)):.3g}", "cpu_s": round(spent_s, 1)}
+                table.append(row)
+                write_table(table, folder, "late_features")
+
+
 def main(words: Sequence[str] | None = None) -> None:
     """Run the parts that the command line selects."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", nargs="+", default=["training", "searches"], choices=("training", "searches"))
+    parser.add_argument(
+        "--parts", nargs="+", default=["training", "searches"], choices=("training", "searches", "late")
+    )
     parser.add_argument("--device", default="cpu", choices=("cpu", "cuda"))
     parser.add_argument("--pictures", type=int, default=16, help="of each kind")
     parser.add_argument("--steps", type=int, default=5600, help="of the training")
@@ -142,6 +214,12 @@ def main(words: Sequence[str] | None = None) -> None:
             stored = read_encoder(options.out / _FILE, model.facts.model_id, model.spec.w_dim)
             encoders["the trained encoder"] = PictureEncoder.from_file(stored, network.mean_w)
         searched(model, network, pictures, encoders, options.searches, options.out)
+    if "late" in options.parts:
+        encoder = open_encoder(model, network)
+        features = open_features(model, network, encoder)
+        if encoder is None or features is None:
+            raise SystemExit("Late features are measured from an encoder's answer, and this model has no encoder.")
+        searched_late(network, pictures, encoder, features, options.searches, options.out)
 
 
 if __name__ == "__main__":
