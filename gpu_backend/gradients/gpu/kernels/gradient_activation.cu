@@ -25,6 +25,13 @@
 #define SLOPE 0.2f
 #define COLOURS 3
 
+// With toRGB the compiler keeps room for three blocks of a multiprocessor, and spills on Blackwell.
+#if RGB && LEVEL >= 1000
+#define BOUNDS THREADS, 2
+#else
+#define BOUNDS THREADS
+#endif
+
 #if HALF_G
 typedef half_bits G;
 #else
@@ -46,7 +53,7 @@ __device__ __forceinline__ void add_up(float4* shared, const float (&v)[4], int 
     __syncthreads();
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS) gradient_activation(
+extern "C" __global__ void __launch_bounds__(BOUNDS) gradient_activation(
     const G* __restrict__ g, const float* __restrict__ style, const half_bits* __restrict__ z,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ demod,
     half_bits* __restrict__ u, float* __restrict__ style_sums, float* __restrict__ demod_sums,

@@ -8,7 +8,7 @@
 #define THREADS 256
 #include "parts/gradient_strips.cuh"
 
-extern "C" __global__ void __launch_bounds__(THREADS) gradient_filter(
+extern "C" __global__ void __launch_bounds__(STRIP_BOUNDS) gradient_filter(
     const half_bits* __restrict__ u, const float* __restrict__ filter, half_bits* __restrict__ t, int side,
     int channels, int left) {
     const int out_side = side + 1;

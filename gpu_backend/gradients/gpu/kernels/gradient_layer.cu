@@ -18,6 +18,7 @@
 #include "parts/gradient_strips.cuh"
 #else
 #define STRIP 1
+#define STRIP_BOUNDS THREADS
 #endif
 #if HALF_T
 typedef half_bits Sum;
@@ -25,7 +26,7 @@ typedef half_bits Sum;
 typedef float Sum;
 #endif
 
-extern "C" __global__ void __launch_bounds__(THREADS) gradient_layer(
+extern "C" __global__ void __launch_bounds__(STRIP_BOUNDS) gradient_layer(
     const Sum* __restrict__ sums, const float* __restrict__ filter,
 #if !HALF_T
     const float* __restrict__ demod,

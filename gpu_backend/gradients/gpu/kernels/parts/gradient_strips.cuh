@@ -7,6 +7,12 @@
 #define STRIP 4
 #define QUADS_OF_BLOCK 16
 #define STRIPS_OF_BLOCK 4  // along rows, and along columns
+// On Turing the compiler keeps room for four blocks of a multiprocessor, and spills. Two of one row a thread have registers enough.
+#if LEVEL < 800
+#define STRIP_BOUNDS THREADS, STRIP_ROWS == 1 ? 2 : 1
+#else
+#define STRIP_BOUNDS THREADS
+#endif
 
 struct Strip {
     bool is_there;
