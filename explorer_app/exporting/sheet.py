@@ -276,6 +276,8 @@ def write_contact_sheet(
 ) -> None:
     """Lay picture files out in rows, in reading order, and write them as one file with the recipes that they hold.
 
+    Transparent parts show the paper.
+
     Parameters
     ----------
     path
@@ -294,16 +296,19 @@ def write_contact_sheet(
     """
     from PIL import Image  # when the first sheet is made
 
+    from explorer_app.exporting.formats.resize import over_background
+
     sizes = [fitted_size(size_of_picture(picture), side_px) for picture in pictures]
     width, height = (max(side) for side in zip(*sizes, strict=True))
-    painter = SheetPainter(SheetLayout(columns), len(pictures), (width, height), _form_of(path, dpi))
+    layout = SheetLayout(columns)
+    painter = SheetPainter(layout, len(pictures), (width, height), _form_of(path, dpi))
     cells: list[PictureDocument | None] = []
     for place, (picture, size) in enumerate(zip(pictures, sizes, strict=True)):
         with _opened(picture) as image:
-            small = np.asarray(image.convert("RGB").resize(size, Image.Resampling.LANCZOS))[..., ::-1]
+            small = np.asarray(image.convert("RGBA").resize(size, Image.Resampling.LANCZOS))[..., (2, 1, 0, 3)]
         top, left = (height - size[1]) // 2, (width - size[0]) // 2
-        cell = np.zeros((height, width, 3), np.uint8)
-        cell[top : top + size[1], left : left + size[0]] = small
+        cell = np.zeros((height, width, 4), np.uint8)
+        cell[top : top + size[1], left : left + size[0]] = over_background(small, layout.paper)
         painter.put(place, cell)
         cells.append(_recipe_of(picture))
     write_output(path, painter.encode(cells))
@@ -339,15 +344,17 @@ def write_grid_sheet(
 ) -> None:
     """Lay the frames of a grid out by (row, column), counted from 0, and write them as one file with their recipes.
 
-    Places without a frame stay black. Path and errors: see `write_contact_sheet`.
+    Places without a frame, and transparent parts of frames, stay black. Path and errors: see `write_contact_sheet`.
     """
-    from explorer_app.exporting.formats.resize import resized
+    from explorer_app.exporting.formats.resize import over_background, resized
 
     rows, columns = (1 + max((place[axis] for place in frames), default=0) for axis in (0, 1))
-    painter = SheetPainter(SheetLayout(columns), rows * columns, (side_px, side_px), _form_of(path, None))
+    layout = SheetLayout(columns)
+    painter = SheetPainter(layout, rows * columns, (side_px, side_px), _form_of(path, None))
     cells: list[PictureDocument | None] = [None] * (rows * columns)
     for (row, column), frame in frames.items():
-        painter.put(row * columns + column, resized(frame.pixels, (side_px, side_px)))
+        pixels = over_background(frame.pixels, layout.paper) if frame.has_alpha else frame.pixels
+        painter.put(row * columns + column, resized(pixels, (side_px, side_px)))
         cells[row * columns + column] = PictureDocument(frame.request, model_name)
     write_output(path, painter.encode(cells))
 

@@ -53,6 +53,21 @@ def test_pictures_stand_in_reading_order(tmp_path: Path, pictures: list[Path]) -
         assert sheet.getpixel((56, 56)) == (0, 0, 0)
 
 
+def test_transparent_parts_of_pictures_show_the_paper(tmp_path: Path) -> None:
+    Image.new("RGBA", (16, 16), (200, 100, 40, 0)).save(tmp_path / "clear.png")
+    Image.new("RGBA", (16, 16), (200, 100, 40, 128)).save(tmp_path / "half.png")
+    write_contact_sheet(tmp_path / "sheet.png", [tmp_path / "clear.png", tmp_path / "half.png"], columns=2, side_px=16)
+    with Image.open(tmp_path / "sheet.png") as sheet:
+        assert [sheet.getpixel(place) for place in ((12, 12), (32, 12))] == [(0, 0, 0), (100, 50, 20)]
+    frame = fake_frame(RenderRequest("m", ((Recipe(Latent(Point(((1, 1.0),)))), 1.0),)))
+    pixels = np.full((8, 8, 4), 90, np.uint8)
+    pixels[:, :4, 3], pixels[:, 4:, 3] = 0, 255
+    frame = replace(frame, pixels=pixels, has_alpha=True)
+    write_grid_sheet(tmp_path / "grid.png", {(0, 0): frame}, side_px=8)
+    with Image.open(tmp_path / "grid.png") as sheet:
+        assert [sheet.getpixel(place) for place in ((5, 8), (10, 8))] == [(0, 0, 0), (90, 90, 90)]
+
+
 def test_pictures_keep_their_shape_on_a_contact_sheet_and_may_be_large(
     tmp_path: Path, pictures: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
