@@ -1,4 +1,7 @@
-"""GIF, APNG and animated WebP. A segment is one frame, as a GIF or PNG file; joining holds one frame at a time."""
+"""GIF, APNG and animated WebP. A segment is one frame, as a GIF or PNG file; joining holds one frame at a time.
+
+APNG and WebP keep what is transparent; in a GIF it is white.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import Size
 from explorer_app.exporting.formats.png import encode_png
 from explorer_app.exporting.formats.resize import over_white, resized
-from explorer_app.exporting.video.animation_files import write_apng, write_gif
+from explorer_app.exporting.video.animation_files import mark_webp_alpha, write_apng, write_gif
 from explorer_app.exporting.video.video_format import VideoFormat
 from gpu_backend import Frame
 
@@ -45,9 +48,10 @@ class AnimationCodec:
 
     def converted(self, frame: Frame) -> bytes:
         """Return a frame at the animation's size as a file."""
-        pixels = over_white(frame.pixels) if frame.has_alpha else frame.pixels
+        is_gif = self._form.codec == "gif"
+        pixels = over_white(frame.pixels) if frame.has_alpha and is_gif else frame.pixels
         pixels = pixels if self._size is None else resized(pixels, self._size)
-        return _gif(pixels) if self._form.codec == "gif" else png_segment(pixels)
+        return _gif(pixels) if is_gif else png_segment(pixels, has_alpha=frame.has_alpha)
 
     def encoder(self) -> StillSegment:
         """Return an encoder for the next frame."""
@@ -58,7 +62,7 @@ class AnimationCodec:
         from PIL import Image, ImageSequence
 
         durations = self._durations_ms(total)
-        with target.open("wb") as file:
+        with target.open("w+b") as file:
             if self._form.codec == "gif":
                 write_gif(segments, [duration // _GIF_UNIT_MS for duration in durations], comment, file)
             elif self._form.codec == "apng":
@@ -66,7 +70,8 @@ class AnimationCodec:
             else:
                 from explorer_app.exporting.video.frame_files import FrameFiles
 
-                FrameFiles(segments).save(
+                frames = FrameFiles(segments)
+                frames.save(
                     file,
                     "WEBP",
                     save_all=True,
@@ -76,6 +81,8 @@ class AnimationCodec:
                     method=_WEBP_METHOD,
                     xmp=comment.encode("ascii"),
                 )
+                if frames.mode == "RGBA":
+                    mark_webp_alpha(file)
         with Image.open(target) as written:
             if self._form.codec == "webp" and not getattr(written, "is_animated", False):
                 return  # of equal frames a WebP is a still picture, which has no time
@@ -103,9 +110,9 @@ class AnimationCodec:
         return [unit * (end - start) for start, end in itertools.pairwise(ends)]
 
 
-def png_segment(pixels: NDArray[np.uint8]) -> bytes:
-    """Return a PNG of (height, width, 4) B, G, R, X."""
-    return encode_png(pixels, "", channels=(2, 1, 0))
+def png_segment(pixels: NDArray[np.uint8], *, has_alpha: bool = False) -> bytes:
+    """Return a PNG of (height, width, 4) B, G, R, X or, with alpha, B, G, R, A."""
+    return encode_png(pixels, "", channels=(2, 1, 0, 3) if has_alpha else (2, 1, 0))
 
 
 def _gif(pixels: NDArray[np.uint8]) -> bytes:

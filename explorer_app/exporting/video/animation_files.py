@@ -1,4 +1,4 @@
-"""GIF and APNG files put together from files of single frames, one frame in memory at a time.
+"""GIF and APNG files put together from files of single frames, one frame in memory at a time; the header of a WebP.
 
 Nothing is decoded: a GIF frame is moved with its colour table, and an APNG frame as its deflated rows. Sources: GIF89a
 specification, sections 17 to 26; PNG specification (third edition), section 11.3.6.
@@ -26,6 +26,8 @@ _KEEP = 1 << 2
 """Disposal method: the next frame is drawn over this one."""
 _LOOP_FOREVER = b"\x21\xff\x0bNETSCAPE2.0\x03\x01\x00\x00\x00"
 _MS = 1000
+_WEBP_FLAGS, _WEBP_ALPHA = 20, 0x10
+"""Place of a WebP's flags, and the one for alpha."""
 
 
 @dataclass(frozen=True)
@@ -122,6 +124,18 @@ def write_apng(frames: Sequence[Path], delays_ms: Sequence[int], comment: str, f
     _write_chunk(file, b"IEND", b"")
     file.seek(place_of_count)
     _write_chunk(file, b"acTL", struct.pack(">II", count, 0))
+
+
+def mark_webp_alpha(file: BinaryIO) -> None:
+    """Say in the header of a WebP with metadata that it has alpha (RFC 9649, section 2.7).
+
+    libwebp does not if all that is transparent lies outside the rectangles that it stores of frames, and then readers
+    take the whole for opaque.
+    """
+    file.seek(_WEBP_FLAGS)
+    flags = file.read(1)[0]
+    file.seek(_WEBP_FLAGS)
+    file.write(bytes([flags | _WEBP_ALPHA]))
 
 
 def _write_chunk(file: BinaryIO, kind: bytes, data: bytes) -> None:

@@ -14,14 +14,15 @@ class FrameFiles(Image.Image):
     Parameters
     ----------
     paths
-        A file for each frame; all of one size.
+        A file for each frame; all of one size, and with alpha or without as the first.
     """
 
     def __init__(self, paths: Sequence[Path]) -> None:
         super().__init__()
         self._paths = paths
         self._place = -1
-        self._mode = "RGB"
+        with Image.open(paths[0]) as first:
+            self._mode = "RGBA" if "A" in first.getbands() else "RGB"
         self.seek(0)
 
     @property
@@ -35,7 +36,7 @@ class FrameFiles(Image.Image):
             raise EOFError
         if frame != self._place:
             with Image.open(self._paths[frame]) as picture:
-                shown = picture.convert("RGB")
+                shown = picture.convert(self._mode)
             self.im, self._size, self._place = shown.im, shown.size, frame
 
     def tell(self) -> int:

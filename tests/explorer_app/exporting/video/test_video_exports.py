@@ -2,7 +2,6 @@
 
 import contextlib
 import importlib.util
-import io
 import json
 import weakref
 from dataclasses import replace
@@ -493,17 +492,29 @@ def test_every_codec_says_what_it_is_for() -> None:
     assert all(facts.about.endswith(".") and facts.endings for facts in CODECS.values())
 
 
-def test_frames_with_alpha_are_shown_on_white(tmp_path: Path) -> None:
-    from explorer_app.exporting.video.animation import AnimationCodec
-
-    clear = np.zeros((4, 4, 4), np.uint8)
-    frame: Frame = replace(
-        fake_frame(plan_sequence(settings_for(tmp_path, "gif")).request(0)), pixels=clear, has_alpha=True
-    )
-    for codec in ANIMATIONS:
-        file = AnimationCodec(VideoFormat(codec), None).converted(frame)  # type: ignore[arg-type]
-        with Image.open(io.BytesIO(file)) as image:
-            assert np.asarray(image.convert("RGB")).min() == 255
+@pytest.mark.parametrize("codec", ANIMATIONS)
+@pytest.mark.parametrize("size", [None, (12, 12)])
+def test_what_is_transparent_stays_so_or_is_white_in_a_gif(
+    tmp_path: Path, codec: str, size: tuple[int, int] | None
+) -> None:
+    made = fake_frame(plan_sequence(settings_for(tmp_path, codec)).request(0))
+    form = AnimationCodec(VideoFormat(codec, fps=Fraction(10)), size)  # type: ignore[arg-type]
+    paths = []
+    for place in range(2):
+        pixels = np.full((24, 24, 4), 60 + 60 * place, np.uint8)
+        pixels[:, :12, 3], pixels[:, 12:, 3] = 0, 255
+        paths.append(tmp_path / f"{place}{form.segment_ending}")
+        paths[-1].write_bytes(form.converted(replace(made, pixels=pixels, has_alpha=True)))
+    form.join(paths, 2, tmp_path / "a", "latentloom abc")
+    with Image.open(tmp_path / "a") as animation:
+        shown = [np.asarray(frame.convert("RGBA")) for frame in ImageSequence.Iterator(animation)]
+    assert len(shown) == 2
+    for place, frame in enumerate(shown):
+        half = frame.shape[1] // 2
+        solid = frame[:, half + 3 :].astype(int)
+        assert np.abs(solid - [*[60 + 60 * place] * 3, 255]).max() < 8
+        clear = frame[:, : half - 3]
+        assert (clear >= 250).all() if codec == "gif" else (clear[..., 3] == 0).all()
 
 
 def test_a_video_that_replaces_a_sequence_takes_its_pictures_away_and_no_others(tmp_path: Path) -> None:
