@@ -27,7 +27,7 @@ MAX_PICTURE_PIXELS = 89_478_485
 """Pixels of the largest picture, 256 MB as RGB. A small file may hold many more."""
 
 _ORIENTATION = 0x0112
-"""EXIF's tag of it; 1 is upright."""
+"""EXIF's tag of it."""
 
 _filters = threading.Lock()
 """The warning filters belong to all threads."""
@@ -74,6 +74,15 @@ def opened_picture(source: Path | bytes, name: str) -> Iterator[Image.Image]:
         raise PictureFileError(f"{name} should be a picture, but cannot be read as one.", str(error)) from error
 
 
+def orientation(picture: Image.Image) -> int:
+    """Return EXIF's orientation of a picture, 1 to 8; 1, upright, where EXIF data is missing or damaged."""
+    try:
+        found = picture.getexif().get(_ORIENTATION, 1)
+    except Exception:  # Pillow raises many types of damaged EXIF data; the picture itself is whole
+        return 1
+    return found if found in range(1, 9) else 1
+
+
 def upright_in_eight_bits(picture: Image.Image) -> Image.Image:
     """Return a picture turned as its EXIF data says; grey of 16 bits, and floats in 0..1, as grey of 8 bits.
 
@@ -81,11 +90,7 @@ def upright_in_eight_bits(picture: Image.Image) -> Image.Image:
     """
     from PIL import Image, ImageOps
 
-    try:
-        is_turned = picture.getexif().get(_ORIENTATION, 1) != 1
-    except Exception:  # damaged EXIF data, of which Pillow raises many types: the picture itself is whole
-        is_turned = False
-    if is_turned:
+    if orientation(picture) != 1:
         picture = ImageOps.exif_transpose(picture)
     if picture.mode != "F" and not picture.mode.startswith("I"):
         return picture

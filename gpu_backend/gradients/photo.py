@@ -11,10 +11,9 @@ from PIL import Image
 
 from gpu_backend.errors import RequestError
 from gpu_backend.gradients.projection_settings import Crop
-from gpu_backend.picture_file import opened_picture, upright_in_eight_bits
+from gpu_backend.picture_file import opened_picture, orientation, upright_in_eight_bits
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
-_ORIENTATION = 0x0112
 _TURNED = (5, 6, 7, 8)
 """Values of EXIF's orientation that exchange width and height."""
 
@@ -80,7 +79,7 @@ def open_photo(
     path = Path(path)
     with opened_picture(path, path.name) as file:
         across, down = file.size
-        is_turned = file.getexif().get(_ORIENTATION) in _TURNED
+        is_turned = orientation(file) in _TURNED
         if longest is not None:
             file.draft(None, (longest, longest))  # a JPEG of twelve megapixels is decoded at a quarter
         picture = upright_in_eight_bits(file)

@@ -436,6 +436,14 @@ def test_a_photo_is_opened_upright_in_eight_bits_and_reduced(tmp_path: Path) -> 
     assert (picture.size, size) == ((16, 32), (320, 640))
 
 
+def test_a_photo_with_damaged_exif_data_is_opened_as_it_lies(tmp_path: Path) -> None:
+    for number, exif in enumerate((b"Exif\0\0no TIFF", b"Exif\0\0MM\0*\0\0")):
+        path = tmp_path / f"{number}.png"
+        Image.new("RGB", (8, 4)).save(path, exif=exif)
+        picture, size = open_photo(path)
+        assert picture.size == size == (8, 4)
+
+
 def test_a_photo_of_floats_is_not_black(tmp_path: Path) -> None:
     levels = np.linspace(0.0, 1.0, 16 * 16, dtype=np.float32).reshape(16, 16)
     levels[0, 0] = np.nan
