@@ -41,8 +41,8 @@ class TwinDriver:
     ----------
     memory
         Address -> bytes, of the device and pinned.
-    launched, recipes
-        Entries and recipes of all launches, in order.
+    launched, recipes, grids
+        Entries, recipes and grids of all launches, in order.
     follow
         Whether each launch came right after another one.
     """
@@ -50,6 +50,7 @@ class TwinDriver:
     memory: dict[int, Array] = field(default_factory=dict)
     launched: list[str] = field(default_factory=list)
     recipes: list[KernelRecipe] = field(default_factory=list)
+    grids: list[tuple[int, ...]] = field(default_factory=list)
     follow: list[bool] = field(default_factory=list)
     _after_kernel: bool = False
     _captured: list[Callable[[], None]] | None = None
@@ -122,6 +123,7 @@ class TwinDriver:
         def run() -> None:
             self.launched.append(kernel.entry)
             self.recipes.append(kernel.function)
+            self.grids.append(grid)
             _TWINS[kernel.entry](dict(kernel.function.defines), grid, *values)
 
         self._do(run)
