@@ -2,9 +2,12 @@
 //
 //     t[sample][2 i + y, 2 j + x][o] += unit demod[o] sum over channels c of  x[i, j, c] W[3 y + x][o, c]      y, x = 0, 1, 2
 //
-// t is fp16, rounded once; demodulated it is as large as what the filter makes of it. A discriminator has no demod. Other arrays are those of gradient_conv. Four results belong to a position (i, j), 0 <= i, j <= side, those at rows 2 i and 2 i + 1 and columns 2 j and
-// 2 j + 1; they need x at (i, j), (i, j - 1), (i - 1, j) and (i - 1, j - 1). Positions are counted row after row; where the row of x ends, position
-// `side` reads zeros, which also stand left of the next row. So the four are always 0, 1, side + 1 and side + 2 positions back.
+// t is fp16, rounded once; demodulated it is as large as what the filter makes of it. A discriminator has no demod. Other arrays are those of
+// gradient_conv.
+//
+// Four results belong to a position (i, j), 0 <= i, j <= side, those at rows 2 i and 2 i + 1 and columns 2 j and 2 j + 1; they need x at (i, j),
+// (i, j - 1), (i - 1, j) and (i - 1, j - 1). Positions are counted row after row; where the row of x ends, position `side` reads zeros, which also
+// stand left of the next row. So the four are always 0, 1, side + 1 and side + 2 positions back.
 //
 // A block computes COLUMNS channels of 128 positions and their four results. The positions that it needs of a group of 64 input channels lie in shared
 // memory once and serve all nine taps; the weights of three taps are a stage of a ring. TMA copies successive positions across the ends of rows (its
