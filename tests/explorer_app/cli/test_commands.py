@@ -84,7 +84,7 @@ def test_convert_to_half_makes_a_smaller_file(command: Command, networks: Path, 
     target = tmp_path / "new" / "half.safetensors"
     assert command("convert", networks / "plain.safetensors", target, "--half").status == 0
     before, after = read_model(networks / "plain.safetensors"), read_model(target)
-    assert (target).stat().st_size < (networks / "plain.safetensors").stat().st_size
+    assert target.stat().st_size < (networks / "plain.safetensors").stat().st_size
     assert all(np.allclose(before.weights[name], after.weights[name], rtol=1e-3, atol=1e-3) for name in before.weights)
 
 
