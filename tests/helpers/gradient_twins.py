@@ -236,6 +236,24 @@ def _patch_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, wei
     _tile_end(macros, grid, found, *end)
 
 
+def _streaming_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *values: Any) -> None:
+    *end, side, cin, cout, strip_rows, is_adjoint = values
+    channels, samples = int(macros["CHANNELS"]), grid[2]
+    assert max(cin, cout) <= channels == int(macros["DEPTH"])
+    x = _mapped(x_map, (cin, side, side, samples), (channels, 66, 1))
+    strips = -(-side // 64) * -(-side // strip_rows)
+    assert grid[0] == -(-strips // int(macros["WARPGROUPS"]))
+    source = np.pad(floats(at(x, (samples, side, side, cin), "f2")), ((0, 0), (1, 1), (1, 1), (0, 0)))
+    found = np.zeros((samples, side, side, cout), np.float32)
+    for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))[:: -1 if is_adjoint else 1]):
+        y, column = divmod(tap, 3)
+        found += source[:, y : y + side, column : column + side] @ kernel.T
+    if macros.get("LAYER_END") == "1":
+        _end_layer(found, *end)
+    else:
+        end_channels(macros, found, *end)
+
+
 def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:
     *end, side, cin, cout, _ = values
     samples, whole = grid[0] // (-(-side // 16)) ** 2, 2 * side + 1
@@ -329,13 +347,10 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
         return
     assert slices == int(macros["CLUSTER"])
     counts = style_count, demod_count
-    whole = np.ascontiguousarray(found)
     if macros["LAYER_END"] == "1":
-        layer = {"TAPS": "0", "STRIP_ROWS": "1", "HALF_T": "0"}
-        blocks = -(-side * side * channels // 4 // 256)
-        ends = demod, noise, bias, style, z, to, 1, side, channels, 0
-        _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *counts, unit, gain, clamp)
+        _end_layer(found, style, demod, noise, bias, z, to, *counts, unit, gain, clamp)
         return
+    whole = np.ascontiguousarray(found)
     # Each block has a row of sums: here a part of the pixels in their order.
     rows = (-(-side // 16)) ** 2 * slices
     before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
@@ -350,6 +365,16 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
         gain,
         clamp,
     )
+
+
+def _end_layer(found: Array, style: int, demod: int, noise: int, bias: int, z: int, to: int, *numbers: Any) -> None:
+    """The end of a layer from the sums of one slice."""
+    samples, side, _, channels = found.shape
+    whole = np.ascontiguousarray(found)
+    layer = {"TAPS": "0", "STRIP_ROWS": "1", "HALF_T": "0"}
+    blocks = -(-side * side * channels // 4 // 256)
+    ends = demod, noise, bias, style, z, to, 1, side, channels, 0
+    _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *numbers)
 
 
 def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int, slices: int) -> None:
@@ -580,6 +605,7 @@ def _skip_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, ta
 _TWINS: dict[str, Callable[..., None]] = {
     "gradient_conv": _conv,
     "gradient_patch_conv": _patch_conv,
+    "gradient_streaming_conv": _streaming_conv,
     "gradient_up_adjoint": _up_adjoint,
     "gradient_up_conv": _up_conv,
     "gradient_reduce": _reduce,

@@ -14,6 +14,7 @@ from gpu_backend.gradients.gpu.kernels import (
     CONV_ROWS,
     CONV_STAGES,
     PATCH_COLUMNS,
+    STREAMED_CHANNELS,
     TILE_ENDS,
     TURING_CONV_STAGES,
     UP_CLUSTERS,
@@ -24,6 +25,9 @@ from gpu_backend.gradients.gpu.kernels import (
     conv_kernel,
     layer_conv_kernel,
     patch_conv_kernel,
+    streamed_adjoint_kernel,
+    streamed_join_kernel,
+    streamed_layer_kernel,
     up_adjoint_kernel,
     up_conv_kernel,
     way_back_kernel,
@@ -59,8 +63,17 @@ _LEAST_SIDE = 32
 _MOST_PAIRED = 3
 """Slices that two blocks take, so that they end the tile; where more would fit, two blocks end narrower ones."""
 _NARROW_COLUMNS = 32
+_STRIP_COLUMNS = 64
+"""Of a warpgroup of gradient_streaming_conv."""
+_LEAST_STREAMED = 512**2
+"""Pixels of all samples. Strips of fewer would be short, and the rows that they only begin or end with cost too much."""
+_STREAMED_TAPS = 15
+"""In shared memory: five rows of taps for each column, of which three begin any turn."""
 _OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")
 """What a convolution on Hopper takes besides its sums where it goes on with them."""
+_OF_LAYER_ENDS = _OF_TILE_ENDS[:6]
+_OF_DISCRIMINATOR_ENDS = ("bias", "mask", "add", "out", "signs", "u")
+"""The same of gradient_streaming_conv."""
 
 
 _REDUCE_THREADS = 128
@@ -163,6 +176,8 @@ class ConvChoice:
 
     def to_layer_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of a convolution that ends its layer, if there is one."""
+        if self._is_streamed(layer, samples):
+            return self._streaming_launch(streamed_layer_kernel(_streamed_channels(layer)), layer, samples)
         end = self._tile_end(layer, samples, is_backward=False)
         return end and self._tile_launch(layer_conv_kernel(*end), layer, samples, end[1], is_backward=False)
 
@@ -170,6 +185,20 @@ class ConvChoice:
         """Return the launch of a transposed convolution that leaves demodulated fp16 results, if there is one."""
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
         return self._up_launch(layer, samples) if self._is_on_hopper and is_wide and layer.is_up else None
+
+    def to_gradient(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of an adjoint that leaves fp16 gradients, ``out``, of its input, if there is one."""
+        if not self._is_streamed(layer, samples):
+            return None
+        kernel = streamed_adjoint_kernel(_streamed_channels(layer))
+        return self._streaming_launch(kernel, layer, samples, is_backward=True)
+
+    def to_join(self, layer: PlacedConv, samples: int, taps: int) -> ConvLaunch | None:
+        """Return that of a discriminator's adjoint which adds the rest of the gradient; its filter has so many taps."""
+        if not self._is_streamed(layer, samples):
+            return None
+        kernel = streamed_join_kernel(_streamed_channels(layer), taps)
+        return self._streaming_launch(kernel, layer, samples, is_backward=True)
 
     def through_layer(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of an adjoint that goes back through the layer before, if there is one.
@@ -191,8 +220,8 @@ class ConvChoice:
         )
 
     def _sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
-        """Return how many numbers `to_sums` leaves."""
-        if not is_backward and self.to_filter(layer, samples):
+        """Return how many numbers `to_sums` leaves, if it is what computes them."""
+        if self._is_streamed(layer, samples) or (not is_backward and self.to_filter(layer, samples)):
             return 0
         geometry = layer.backward if is_backward else layer.forward
         slices = self._slices(layer, samples, is_backward=is_backward)
@@ -243,6 +272,12 @@ class ConvChoice:
         is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
         return self._is_on_hopper and is_wide and (is_backward or not layer.is_up) and not layer.is_skip
 
+    def _is_streamed(self, layer: PlacedConv, samples: int) -> bool:
+        """Whether gradient_streaming_conv computes a convolution and its adjoint."""
+        is_wide = samples * layer.source**2 >= _LEAST_STREAMED
+        is_plain = not layer.is_up and not layer.is_skip
+        return self._is_on_hopper and is_plain and is_wide and max(layer.inputs, layer.outputs) <= STREAMED_CHANNELS[-1]
+
     def _up_cluster(self, layer: PlacedConv, samples: int) -> int:
         """Return how many blocks of gradient_up_conv share K: the fewest of those that have least to do each."""
         groups = -(-layer.inputs // _DEPTH)
@@ -286,6 +321,37 @@ class ConvChoice:
             _ALIGNMENT + taps * columns * _ROW_NBYTES + (boxes - 1) * space + box**2 * _ROW_NBYTES,
             self.encode,
             {"x_map": pixels, "weight_map": weights},
+        )
+
+    def _streaming_launch(
+        self, kernel: KernelRecipe, layer: PlacedConv, samples: int, *, is_backward: bool = False
+    ) -> ConvLaunch:
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        macros, side = dict(kernel.defines), layer.source
+        channels, warpgroups, stages = (int(macros[name]) for name in ("CHANNELS", "WARPGROUPS", "STAGES"))
+        strips = -(-side // _STRIP_COLUMNS)
+        rows = -(-side // max(1, warpgroups * self.multiprocessors // (strips * samples)))
+        box = (channels, _STRIP_COLUMNS + 2, 1)
+        row = -(-2 * channels * box[1] // _ALIGNMENT) * _ALIGNMENT
+        is_layer = not is_backward
+        own: dict[str, Value] = dict.fromkeys(_OF_LAYER_ENDS if is_layer else _OF_DISCRIMINATOR_ENDS)
+        own |= {"style_count": 0, "demod_count": 0, "gain": 1.0, "clamp": np.inf} if is_layer else {"slope": 1.0}
+        return ConvLaunch(
+            kernel,
+            (-(-strips * -(-side // rows) // warpgroups), 1, samples),
+            128 * warpgroups,
+            1,
+            {
+                **own,
+                "side": side,
+                "cin": inputs,
+                "cout": outputs,
+                "strip_rows": rows,
+                "is_adjoint": int(is_backward),
+            },
+            _ALIGNMENT + _STREAMED_TAPS * channels * 2 * channels + warpgroups * stages * row,
+            self.encode,
+            {"x_map": TensorMap(Address("x", "region"), (inputs, side, side, samples), box)},
         )
 
     def _up_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
@@ -344,6 +410,11 @@ def _columns_and_stages(kernel: KernelRecipe) -> tuple[int, int]:
     """Return the channels of a kernel's tile, and how many stages of weights it holds in shared memory."""
     macros = dict(kernel.defines)
     return int(macros["COLUMNS"]), int(macros["STAGES"])
+
+
+def _streamed_channels(layer: PlacedConv) -> int:
+    """Return the one of `STREAMED_CHANNELS` for a layer."""
+    return next(channels for channels in STREAMED_CHANNELS if channels >= max(layer.inputs, layer.outputs))
 
 
 def _weight_map(layer: PlacedConv, inputs: int, outputs: int, columns: int) -> TensorMap:

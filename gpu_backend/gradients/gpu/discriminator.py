@@ -431,6 +431,10 @@ class GpuDiscriminator(KernelSequence):
             }
             to_filter.enqueue(self, source, weight, self._sums, plain)
             return
+        streamed = self._choice.to_join(conv, samples, TAPS) if joined else None
+        if streamed:
+            streamed.enqueue(self, source, weight, self._sums, {**end, **(joined or {})})
+            return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
             stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)

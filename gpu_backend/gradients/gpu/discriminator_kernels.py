@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_STAGES,
+    STREAMED_CHANNELS,
     STRIP_ROWS,
     TURING_CONV_STAGES,
     ConvStages,
@@ -12,6 +13,8 @@ from gpu_backend.gradients.gpu.kernels import (
     filter_kernel,
     kernels_of_step,
     skip_adjoint_kernel,
+    streamed_join_kernel,
+    streamed_layer_kernel,
 )
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -38,6 +41,7 @@ def kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tupl
             for recipe in kernels_of_step(taps, architecture, with_skips=False)
             if recipe.stem in _SHARED and dict(recipe.defines).get("WAY_BACK") != "1"
         ),
+        *(streamed_layer_kernel(channels) for channels in STREAMED_CHANNELS if architecture == "sm_90a"),
     )
 
 
@@ -51,6 +55,7 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
             for columns in CONV_COLUMNS
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
+        *(streamed_join_kernel(channels, taps) for channels in STREAMED_CHANNELS if architecture == "sm_90a"),
         *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),

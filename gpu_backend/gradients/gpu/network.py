@@ -61,6 +61,24 @@ class RowUpdate:
     arguments: Mapping[str, Value]
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class _Incoming:
+    """The gradient of a layer's output, times its style, on the way back.
+
+    Attributes
+    ----------
+    address
+        Of fp16 numbers, or of slices of fp32 sums.
+    unit
+        What they are multiplied by.
+    """
+
+    address: int
+    unit: float = 1.0
+    slices: int = 1
+    is_half: bool = False
+
+
 _NO_UPDATE: Mapping[str, Value] = {
     **dict.fromkeys(("start", "deviation", "mean", "square", "count", "shift")),
     "rate": 0.0,
@@ -172,23 +190,20 @@ class GpuNetwork(KernelSequence):
         self.break_sequence()
         if of_picture:
             self._picture_gradients(block, gradient, samples)
-        slices, is_activated = 1, False
+        incoming: _Incoming | None = None if of_picture else _Incoming(gradient, is_half=True)
+        is_activated = False
         for index in range(last, -1, -1):
             layer, is_last = self._placed.layers[index], index == last
             side = layer.spec.resolution
-            own_gradient = None if of_picture else gradient
             if not is_activated:
                 self._activate(
-                    own_gradient if is_last else self._sums,
-                    1.0 if is_last else self._placed.layers[index + 1].packed.unit,
+                    incoming,
                     1.0 / unit,
                     None if is_last else self._placed.layers[index + 1],
                     layer,
                     self._placed.rgb_after(index) if of_picture else None,
                     self._skips.of_activation(index, last),
-                    slices,
                     samples,
-                    is_half=is_last and not of_picture,
                 )
             if layer.is_up:
                 rows = strip_rows(side, layer.outputs, samples, self._multiprocessors)
@@ -212,12 +227,12 @@ class GpuNetwork(KernelSequence):
                 self._launch_conv(conv, layer, end, is_backward=True)
                 self._us.reverse()
             else:
-                slices = self._convolve(layer, samples, is_backward=True)
+                incoming = self._through_conv(layer, samples)
             if index + 1 in self._placed.skips:
                 self._skips.backward(self, index + 1, self._t, samples)
         if not is_activated:
             first = self._placed.layers[0]
-            self._activate(self._sums, first.packed.unit, 1.0, first, None, None, {}, slices, samples)
+            self._activate(incoming, 1.0, first, None, None, {}, samples)
         self._row_gradients(block, samples, unit, update, of_picture=of_picture)
 
     def picture(self, side: int, samples: int = 1) -> int:
@@ -365,7 +380,6 @@ class GpuNetwork(KernelSequence):
             "unit": layer.packed.unit,
             "style_count": self._placed.table.styles,
             "demod_count": self._placed.table.demods,
-            "sum_count": self._placed.table.sums,
         }
 
     def _way_back(self, layer: PlacedConv, before: PlacedConv | None) -> dict[str, Value]:
@@ -373,6 +387,7 @@ class GpuNetwork(KernelSequence):
         own: dict[str, Value] = {
             "style": np.uint64(self._placed.styles_at(layer.spec)),
             "style_sums": self._placed.sums_at(layer.spec, 7),
+            "sum_count": self._placed.table.sums,
             **self._units(layer),
         }
         if before is None:
@@ -417,24 +432,27 @@ class GpuNetwork(KernelSequence):
                 },
             )
 
+    def _through_conv(self, layer: PlacedConv, samples: int) -> _Incoming:
+        """Enqueue the adjoint of a convolution whose end is a pass by itself; return the gradient of its input."""
+        half = self._choice.to_gradient(layer, samples)
+        if half:
+            to = self._us[1]
+            self._launch_conv(half, layer, {"out": np.uint64(to), "unit": layer.packed.unit}, is_backward=True)
+            return _Incoming(to, is_half=True)
+        slices = self._convolve(layer, samples, is_backward=True)
+        return _Incoming(self._sums, layer.packed.unit, slices)
+
     def _activate(
         self,
-        gradient: int | None,
-        unit: float,
+        incoming: _Incoming | None,
         rgb_unit: float,
         following: PlacedConv | None,
         layer: PlacedConv | None,
         rgb: PlacedToRgb | None,
         of_skips: Mapping[str, Value],
-        slices: int,
         samples: int,
-        *,
-        is_half: bool = False,
     ) -> None:
-        """Enqueue gradient_activation of a layer, None for the constant, with the parts of toRGB and of skips.
-
-        `is_half` says that the gradient is fp16.
-        """
+        """Enqueue gradient_activation of a layer, None for the constant, with the parts of toRGB and of skips."""
         first = self._placed.layers[0]
         side, channels = (first.source, first.inputs) if layer is None else (layer.spec.resolution, layer.outputs)
         pixels = side * side
@@ -450,11 +468,13 @@ class GpuNetwork(KernelSequence):
                 "rgb_unit": rgb_unit,
             }
         self.launch(
-            activation_kernel(with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=is_half),
+            activation_kernel(
+                with_rgb=rgb is not None, with_skip=bool(of_skips), from_half=incoming is not None and incoming.is_half
+            ),
             (activation_blocks(pixels, channels), -(-channels // 128), samples),
             (256, 1, 1),
             {
-                "g": None if gradient is None else np.uint64(gradient),
+                "g": None if incoming is None else np.uint64(incoming.address),
                 "style": None if following is None else np.uint64(self._placed.styles_at(following.spec)),
                 "z": np.uint64(self._placed.constants if layer is None else layer.z),
                 "noise": None if layer is None else np.uint64(layer.noise),
@@ -465,14 +485,14 @@ class GpuNetwork(KernelSequence):
                 "demod_sums": None if layer is None else self._placed.sums_at(layer.spec, 9),
                 **of_rgb,
                 **of_skips,
-                "slices": slices,
+                "slices": 1 if incoming is None else incoming.slices,
                 "pixels": pixels,
                 "channels": channels,
                 "pixels_per_block": pixels_per_block(pixels, channels),
                 "style_count": self._placed.table.styles,
                 "demod_count": self._placed.table.demods,
                 "sum_count": self._placed.table.sums,
-                "unit": unit,
+                "unit": 1.0 if incoming is None else incoming.unit,
                 "gain": 1.0 if layer is None else layer.act.gain,
                 "clamp": np.inf if layer is None else layer.stored_clamp,
             },

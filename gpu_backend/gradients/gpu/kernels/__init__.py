@@ -29,6 +29,12 @@ UP_TILE_ENDS = TILE_ENDS[:-1]
 """The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
 ROW_CLUSTER = 8
 """Blocks of gradient_rows that do a row of w together on Hopper."""
+STREAMED_CHANNELS = (32, 64)
+"""The most input and output channels of gradient_streaming_conv."""
+_STREAMS = {32: (4, 5), 64: (3, 3)}
+"""Warpgroups of a block of it and stages of each, by these: as many as have registers and shared memory."""
+_JOINED_STREAMS = {32: (4, 5, 1), 64: (2, 4, 3)}
+"""The same where the rest of a gradient is added, and groups of channels whose share of it is under way."""
 STRIP_ROWS = (2, 1)
 """Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
@@ -102,6 +108,27 @@ def patch_conv_kernel(columns: int) -> GradientKernel:
     return _tile_kernel("gradient_patch_conv", columns=columns)
 
 
+def streamed_layer_kernel(channels: int) -> GradientKernel:
+    """Return the convolution of a wide picture with the end of its layer, for one of `STREAMED_CHANNELS`."""
+    return _streaming_kernel(channels, *_STREAMS[channels], LAYER_END=1)
+
+
+def streamed_adjoint_kernel(channels: int) -> GradientKernel:
+    """Return its adjoint, which leaves fp16 gradients."""
+    return _streaming_kernel(channels, *_STREAMS[channels], TAPS=0, LOOKAHEAD=1)
+
+
+def streamed_join_kernel(channels: int, taps: int) -> GradientKernel:
+    """Return the same for a discriminator, which adds the rest of the gradient; its filter has so many taps."""
+    warpgroups, stages, lookahead = _JOINED_STREAMS[channels]
+    return _streaming_kernel(channels, warpgroups, stages, TAPS=taps, LOOKAHEAD=lookahead)
+
+
+def _streaming_kernel(channels: int, warpgroups: int, stages: int, **end: int) -> GradientKernel:
+    macros = {"CHANNELS": channels, "DEPTH": channels, "WARPGROUPS": warpgroups, "STAGES": stages}
+    return GradientKernel.of("gradient_streaming_conv", **macros, **end)
+
+
 def layer_conv_kernel(columns: int, slices: int) -> GradientKernel:
     """Return the same with the end of its layer, for one of `TILE_ENDS`."""
     return _tile_kernel("gradient_patch_conv", columns=columns, layer_end=True, cluster=slices)
@@ -138,6 +165,8 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(way_back_kernel(*end, is_up=True) for end in UP_TILE_ENDS[::-1]),
         *(layer_conv_kernel(*end) for end in TILE_ENDS[::-1]),
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
+        *(streamed_layer_kernel(channels) for channels in STREAMED_CHANNELS),
+        *(streamed_adjoint_kernel(channels) for channels in STREAMED_CHANNELS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
         *(layer_kernel(taps, rows=rows, reads_half=True) for rows in STRIP_ROWS),

@@ -11,6 +11,7 @@ import torch
 from gpu_backend.bench.random_discriminator import random_discriminator
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers
+from gpu_backend.gradients.gpu import conv_choice
 from gpu_backend.gradients.gpu.features import GpuFeatures
 from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.gradients.own_kernels import OwnKernels
@@ -72,6 +73,20 @@ def test_torch_differentiates_features_of_own_kernels(
         assert "1" in ends, "a convolution for Hopper ends its layer"
     assert "discriminator_end" in driver.launched, "there are few blocks at 4 x 4"
     assert ("discriminator_conv" in driver.launched) == (multiprocessors < 132)
+
+
+def test_wide_pictures_of_few_channels_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conv_choice, "_LEAST_STREAMED", 16**2)
+    driver = TwinDriver()
+    features = twin_features(random_discriminator(CHANNELS), driver, architecture="sm_90a", multiprocessors=4)
+    for count in (2, 1):
+        driver.recipes.clear()
+        assert_features_are_those_of(random_discriminator(CHANNELS), features, pictures(count, 32))
+        streams = [dict(recipe.defines) for recipe in driver.recipes if recipe.stem == "gradient_streaming_conv"]
+        assert sum("LAYER_END" in macros for macros in streams) == 2 * 3, (
+            "two blocks' first convolutions, of three runs"
+        )
+        assert sum(macros.get("TAPS") == "4" for macros in streams) == 2, "and on the way back"
 
 
 def test_one_block_is_enough() -> None:

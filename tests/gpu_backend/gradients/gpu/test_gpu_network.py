@@ -12,6 +12,7 @@ import torch
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.gradients.gpu import conv_choice
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.network import GpuNetwork, RowUpdate
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
@@ -187,6 +188,19 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
     assert driver.launched.count("gradient_conv") == (4 + 6) * runs
     assert driver.launched.count("gradient_layer") == 8 * runs, "one ends in its convolution"
     assert driver.launched.count("gradient_activation") == (9 if of_picture else 8) * runs, "of ten, two in adjoints"
+
+
+@pytest.mark.parametrize("of_picture", [False, True])
+def test_wide_pictures_of_few_channels_are_streamed(of_picture: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(conv_choice, "_LEAST_STREAMED", 32**2)
+    model = make_stylegan2(resolution=64, channels={4: 16, 8: 16, 16: 70, 32: 60, 64: 30})
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 64)
+    runs = checked_runs(own, driver, network, 64, of_picture=of_picture)
+    assert driver.launched.count("gradient_streaming_conv") == 4 * runs, "at 32 and 64, forward and backward"
+    halves = [recipe for recipe in driver.recipes if dict(recipe.defines).get("HALF_G") == "1"]
+    assert len(halves) == (2 if of_picture else 3) * runs, "from two adjoints, and the gradient of features"
 
 
 @pytest.mark.parametrize("of_picture", [False, True])

@@ -31,7 +31,8 @@ def test_kernels_compile_and_spill_nothing(architecture: str) -> None:
         heaviest, architecture, blocks * _THREADS[heaviest.stem], is_heavy=architecture in ("sm_75", "sm_80", "sm_90a")
     )
     for recipe in others:
-        threads = _THREADS.get(recipe.stem, _MOST_THREADS)
+        warpgroups = int(dict(recipe.defines).get("WARPGROUPS", 0))
+        threads = 128 * warpgroups or _THREADS.get(recipe.stem, _MOST_THREADS)
         assert_compiles(recipe, architecture, threads, is_heavy=architecture == "sm_90a")
 
 

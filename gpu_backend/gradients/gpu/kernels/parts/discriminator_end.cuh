@@ -9,6 +9,7 @@
 // (parts/discriminator_join.cuh).
 #pragma once
 #include "parts/discriminator_signs.cuh"
+#include "parts/gradient_constants.cuh"
 #if TAPS
 #include "parts/discriminator_join.cuh"
 #endif
@@ -23,8 +24,32 @@
 #define DISCRIMINATOR_END_ARGUMENTS bias, mask, add, out, signs, u, unit, slope
 #endif
 
+// What eight channels of a pixel need from memory for their end.
+struct EndInputs {
+    uint4 add;
+    signs_byte signs;
+#if TAPS
+    JoinedInputs joined;
+#endif
+};
+
+__device__ __forceinline__ void load_end(
+    EndInputs& inputs, int sample, int y, int x, int side, int channel, int channels,
+#if TAPS
+    DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
+#else
+    DISCRIMINATOR_END_PARAMETERS) {
+#endif
+    const size_t place = (((size_t)sample * side + y) * side + x) * channels + channel;
+    if (add) inputs.add = *reinterpret_cast<const uint4*>(add + place);
+    if (u) inputs.signs = signs[place / 8];
+#if TAPS
+    load_joined(inputs.joined, sample, y, x, side, channel, channels, DISCRIMINATOR_JOIN_ARGUMENTS);
+#endif
+}
+
 __device__ __forceinline__ void end_channels(
-    float (&v)[8], int sample, int y, int x, int side, int channel, int channels,
+    float (&v)[8], const EndInputs& inputs, int sample, int y, int x, int side, int channel, int channels,
 #if TAPS
     DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
 #else
@@ -40,15 +65,15 @@ __device__ __forceinline__ void end_channels(
     }
     if (mask) mask[place / 8] = signs_of(v);
     if (add) {
-        load_many(add + place, q);
+        from_half8(inputs.add, q);
 #pragma unroll
         for (int i = 0; i < 8; ++i) v[i] += q[i];
     }
 #if TAPS
-    join(v, sample, y, x, side, channel, channels, DISCRIMINATOR_JOIN_ARGUMENTS);
+    add_joined(v, inputs.joined, from != nullptr, map != nullptr, map ? level * scale[sample] : 0.0f);
 #endif
     if (out) store_many(out + place, v);
     if (!u) return;
-    through_activation(v, signs[place / 8]);
+    through_activation(v, inputs.signs);
     store_many(u + place, v);
 }

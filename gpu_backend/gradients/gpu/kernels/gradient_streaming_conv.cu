@@ -1,0 +1,158 @@
+// A 3 x 3 convolution with stride 1 and zero padding 1, or its adjoint, of a wide picture with few channels, with its end, on Hopper: the products of
+// parts/streaming_rows.cuh, whose sums go on from registers.
+//
+// x, W and what is written are those of gradient_conv, [sample][side][side][channels] fp16. `is_adjoint`: the weights are turned by half a turn.
+//
+// Macros, besides those of parts/streaming_rows.cuh:
+//     LAYER_END 1: the end of a modulated layer, the formula of gradient_layer; x and style may be null
+//     LAYER_END 0: the end of parts/discriminator_end.cuh; TAPS: see there. LOOKAHEAD: of how many groups of eight channels what their ends need is
+//         under way
+//
+// Grid: strips of `strip_rows` rows, one for each warpgroup of a block; one; samples.
+#define HALF 1
+#define USE_WGMMA 1
+#define ACTIVATION 0
+#define STEPS 1
+#define PADDING 1
+#include "parts/streaming_rows.cuh"
+#include "parts/previous_kernel.cuh"
+#if !LAYER_END
+#include "parts/discriminator_end.cuh"
+#endif
+
+enum : int {
+    GROUPS = CHANNELS / 8 / STORED_FRAGMENTS,  // of eight neighbouring channels that a lane has of a pixel
+    CHUNKS_OF_ROW = ROW_NBYTES / 16,
+    WEIGHT_CHUNKS = 15 * CHANNELS * CHUNKS_OF_ROW,
+};
+static_assert(STORED_FRAGMENTS == 4, "a lane has eight neighbouring channels");
+
+#define LAYER_SLOPE 0.2f
+
+extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv(
+    const __grid_constant__ TensorMap x_map, const half_bits* __restrict__ weight,
+#if LAYER_END
+    const float* __restrict__ style, const float* __restrict__ demod, const float* __restrict__ noise, const float* __restrict__ bias,
+    half_bits* __restrict__ z, half_bits* __restrict__ to, int style_count, int demod_count, float unit, float gain, float clamp,
+#else
+    DISCRIMINATOR_END_PARAMETERS,
+#endif
+#if TAPS
+    DISCRIMINATOR_JOIN_PARAMETERS,
+#endif
+    int side, int cin, int cout, int strip_rows, int is_adjoint) {
+    extern __shared__ unsigned char unaligned[];
+    const unsigned pool = (shared_address(unaligned) + 1023) / 1024 * 1024;
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32 % 4, group = lane >> 2, quarter = lane & 3;
+    const Strip strip(&x_map, pool, side, strip_rows);
+    if (threadIdx.x == 0) {
+        init_row_barriers();
+        fence_barrier_init();
+    }
+    // Weights, which no kernel writes, are under way before the kernel before has ended.
+#pragma unroll 4
+    for (int i = threadIdx.x; i < WEIGHT_CHUNKS; i += THREADS) {
+        const int chunk = i % CHUNKS_OF_ROW, place = i / CHUNKS_OF_ROW % CHANNELS, row = i / CHUNKS_OF_ROW / CHANNELS;
+        const int tap = row % 5 * 2 % 3 * 3 + row / 5, channel = channel_at(place);
+        const bool is_there = channel < cout && chunk * 8 < cin;
+        const half_bits* const from = weight + ((is_adjoint ? 8 - tap : tap) * cout + channel) * cin + chunk * 8;
+        copy_async(pool + row * TAP_NBYTES + place * ROW_NBYTES + swizzled<ROW_NBYTES>(chunk, place) * 16, is_there ? from : weight, is_there);
+    }
+    commit_copies();
+    wait_for_previous_kernel();
+#if LAYER_END
+    __shared__ __align__(16) float scales[CHANNELS], biases[CHANNELS], styles[CHANNELS];
+    for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
+        const bool is_there = i < cout;
+        scales[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] * unit : 0.0f;
+        biases[i] = is_there ? bias[i] : 0.0f;
+        styles[i] = is_there && style ? style[(size_t)strip.sample * style_count + i] : 0.0f;
+    }
+#endif
+    wait_copies<0>();
+    asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma sees what threads copied
+    __syncthreads();
+    if (strip.rows <= 0) return;
+    strip.load_first_rows();
+
+    const int first_column = strip.first_column + warp * 16 + group;
+    float ended[NF * 4];
+    auto take = [&](const float* sums) {
+#pragma unroll
+        for (int i = 0; i < NF * 4; ++i) ended[i] = sums[i];
+    };
+    // The eight channels of a group that this lane has of one of its two pixels.
+    auto channels_of = [&](int half, int first, float (&v)[8]) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) v[i] = ended[(first * STORED_FRAGMENTS + i / 2) * 4 + half * 2 + i % 2];
+    };
+#if LAYER_END
+    const size_t first_pixel = (size_t)strip.sample * side * side;
+    // The noise of this lane's pixels of a row is fetched a row ahead.
+    float next_noise[2];
+    auto fetch_noise = [&](int row) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int column = first_column + 8 * half;
+            next_noise[half] = noise && row < strip.rows && column < side ? noise[(strip.first_row + row) * side + column] : 0.0f;
+        }
+    };
+    fetch_noise(0);
+    auto begin = [](int) {};
+    auto finish = [&](int row) {
+        const int y = strip.first_row + row, own_channel = opaque(quarter) * 8;
+        const float noises[2] = {next_noise[0], next_noise[1]};
+        fetch_noise(row + 1);
+#pragma unroll
+        for (int first = 0; first < GROUPS; ++first) {
+            const int channel = first * 32 + own_channel;
+            float d[8], b[8], s[8];
+            load_many(scales + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
+            if (channel >= cout) continue;
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                const int column = first_column + 8 * half;
+                if (column >= side) continue;
+                float v[8];
+                channels_of(half, first, v);
+                const size_t place = (first_pixel + (size_t)(y * side + column)) * cout + channel;
+#pragma unroll
+                for (int i = 0; i < 8; ++i) {
+                    const float before = fmaf(d[i], v[i], noises[half] + b[i]);
+                    v[i] = bounded((before > 0.0f ? before : LAYER_SLOPE * before) * gain, clamp);
+                }
+                store_many(z + place, v);
+                if (!to) continue;
+#pragma unroll
+                for (int i = 0; i < 8; ++i) v[i] *= s[i];
+                store_many(to + place, v);
+            }
+        }
+    };
+#else
+    // What some of the row's channels need, each before those that are ended.
+    EndInputs inputs[LOOKAHEAD];
+    auto load = [&](int row, int item) {
+        const int channel = min(item / 2 * 32 + opaque(quarter) * 8, cout - 8), column = min(first_column + item % 2 * 8, side - 1);
+        load_end(inputs[item % LOOKAHEAD], strip.sample, strip.first_row + row, column, side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+    };
+    auto begin = [&](int row) {
+#pragma unroll
+        for (int item = 0; item < LOOKAHEAD; ++item) load(row, item);
+    };
+    auto finish = [&](int row) {
+        const int own_channel = opaque(quarter) * 8;
+#pragma unroll
+        for (int item = 0; item < 2 * GROUPS; ++item) {
+            const int channel = item / 2 * 32 + own_channel, column = first_column + item % 2 * 8;
+            float v[8];
+            channels_of(item % 2, item / 2, v);
+            if (channel < cout && column < side)
+                end_channels(
+                    v, inputs[item % LOOKAHEAD], strip.sample, strip.first_row + row, column, side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+            if (item + LOOKAHEAD < 2 * GROUPS) load(row, item + LOOKAHEAD);
+        }
+    };
+#endif
+    stream_rows<false>(strip, pool, begin, take, finish);
+}
