@@ -250,6 +250,9 @@ def _streaming_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes,
         found += source[:, y : y + side, column : column + side] @ kernel.T
     if macros.get("LAYER_END") == "1":
         _end_layer(found, *end)
+    elif macros.get("WAY_BACK") == "1":
+        style, demod, noise, bias, *others = end
+        _go_back(found, grid[0], demod, noise, bias, style, *others)
     else:
         end_channels(macros, found, *end)
 
@@ -340,8 +343,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     """What becomes of the sums (samples, side, side, channels) of a convolution on Hopper."""
     sums, style, demod, noise, bias, z, to, style_sums, demod_sums, *rest = values
     style_count, demod_count, sum_count, unit, gain, clamp = rest
-    samples, side, _, channels = found.shape
-    slices = grid[2]
+    side, slices = found.shape[1], grid[2]
     if macros["LAYER_END"] == macros["WAY_BACK"] == "0":
         at(sums, (slices, *found.shape))[...] = found / slices
         return
@@ -350,21 +352,25 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     if macros["LAYER_END"] == "1":
         _end_layer(found, style, demod, noise, bias, z, to, *counts, unit, gain, clamp)
         return
+    before = demod, noise, bias, style, z, to, style_sums, demod_sums
+    _go_back(found, (-(-side // 16)) ** 2 * slices, *before, *counts, sum_count, unit, gain, clamp)
+
+
+def _go_back(found: Array, rows: int, *values: Any) -> None:
+    """The way back from the sums of one slice, by blocks that leave so many rows of sums."""
+    demod, noise, bias, style, z, to, style_sums, demod_sums, *numbers = values
+    samples, side, _, channels = found.shape
     whole = np.ascontiguousarray(found)
-    # Each block has a row of sums: here a part of the pixels in their order.
-    rows = (-(-side // 16)) ** 2 * slices
-    before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, side * side, channels, side * side // rows
-    _activation(
-        {"RGB": "0", "SKIP": "0", "HALF_G": "0"},
-        (rows, 1, samples),
-        whole.ctypes.data,
-        *before,
-        *counts,
-        sum_count,
-        unit,
-        gain,
-        clamp,
-    )
+    # Each block has a row of sums: here a part of the pixels in their order, of the last blocks none.
+    pixels, sum_count = side * side, numbers[2]
+    some = -(-pixels // rows)
+    blocks = -(-pixels // some)
+    before = style, z, noise, bias, demod, to, style_sums, demod_sums, 1, pixels, channels, some
+    macros = {"RGB": "0", "SKIP": "0", "HALF_G": "0"}
+    _activation(macros, (blocks, 1, samples), whole.ctypes.data, *before, *numbers)
+    for sample in range(samples):
+        for sums in filter(None, (style_sums, demod_sums)):
+            at(sums + 4 * sample * sum_count, (rows, channels))[blocks:] = 0.0
 
 
 def _end_layer(found: Array, style: int, demod: int, noise: int, bias: int, z: int, to: int, *numbers: Any) -> None:

@@ -28,6 +28,7 @@ from gpu_backend.gradients.gpu.kernels import (
     streamed_adjoint_kernel,
     streamed_join_kernel,
     streamed_layer_kernel,
+    streamed_way_back_kernel,
     up_adjoint_kernel,
     up_conv_kernel,
     way_back_kernel,
@@ -66,14 +67,17 @@ _NARROW_COLUMNS = 32
 _STRIP_COLUMNS = 64
 """Of a warpgroup of gradient_streaming_conv."""
 _LEAST_STREAMED = 512**2
-"""Pixels of all samples. Strips of fewer would be short, and the rows that they only begin or end with cost too much."""
+"""Pixels of all samples. Strips of fewer are short, and the rows that they only begin or end with cost too much."""
 _STREAMED_TAPS = 15
 """In shared memory: five rows of taps for each column, of which three begin any turn."""
-_OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")
-"""What a convolution on Hopper takes besides its sums where it goes on with them."""
-_OF_LAYER_ENDS = _OF_TILE_ENDS[:6]
-_OF_DISCRIMINATOR_ENDS = ("bias", "mask", "add", "out", "signs", "u")
-"""The same of gradient_streaming_conv."""
+_NO_END: Mapping[str, Value] = {
+    **dict.fromkeys(("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")),
+    **dict.fromkeys(("mask", "add", "out", "signs", "u")),
+    **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
+    **dict.fromkeys(("unit", "gain", "slope"), 1.0),
+    "clamp": np.inf,
+}
+"""What a convolution on Hopper takes where it goes on with its sums, for none of it."""
 
 
 _REDUCE_THREADS = 128
@@ -87,6 +91,8 @@ class ConvLaunch:
     ----------
     slices
         Parts of K whose sums are not added up.
+    rows
+        Of style_sums and demod_sums that it leaves, if it does.
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
@@ -99,6 +105,7 @@ class ConvLaunch:
     grid: tuple[int, int, int]
     threads: int
     slices: int
+    rows: int
     arguments: Mapping[str, Value]
     shared_nbytes: int
     encode: EncodeMap
@@ -159,6 +166,7 @@ class ConvChoice:
             (rows, -(-outputs // columns), len(geometry.parities) * slices),
             _THREADS,
             slices,
+            0,
             {
                 "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
                 "in_side": geometry.in_side,
@@ -205,6 +213,9 @@ class ConvChoice:
 
         For several samples it has as many blocks a sample for any number of them.
         """
+        if self._is_streamed(layer, 1):
+            kernel = streamed_way_back_kernel(_streamed_channels(layer))
+            return self._streaming_launch(kernel, layer, samples, is_backward=True)
         end = self._tile_end(layer, samples, is_backward=True)
         if end is None:
             return None
@@ -306,12 +317,9 @@ class ConvChoice:
             (samples * tiles_of(layer.source), -(-outputs // columns), slices),
             _HOPPER_THREADS,
             slices,
+            tiles_of(layer.source) * slices,
             {
-                **dict.fromkeys(_OF_TILE_ENDS),
-                **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
-                "unit": 1.0,
-                "gain": 1.0,
-                "clamp": np.inf,
+                **_no_end(kernel),
                 "side": layer.source,
                 "cin": inputs,
                 "cout": outputs,
@@ -327,29 +335,30 @@ class ConvChoice:
         self, kernel: KernelRecipe, layer: PlacedConv, samples: int, *, is_backward: bool = False
     ) -> ConvLaunch:
         inputs, outputs = _channels(layer, is_backward=is_backward)
-        macros, side = dict(kernel.defines), layer.source
+        macros, names, side = dict(kernel.defines), kernel.parameters.names or (), layer.source
         channels, warpgroups, stages = (int(macros[name]) for name in ("CHANNELS", "WARPGROUPS", "STAGES"))
-        strips = -(-side // _STRIP_COLUMNS)
-        rows = -(-side // max(1, warpgroups * self.multiprocessors // (strips * samples)))
+        strips, is_way_back = -(-side // _STRIP_COLUMNS), "style_sums" in names
+        # Several samples leave as many rows of sums each for any number of them.
+        beside = min(samples, 2) if is_way_back else samples
+        rows = -(-side // max(1, warpgroups * self.multiprocessors // (strips * beside)))
+        blocks = -(-strips * -(-side // rows) // warpgroups)
         box = (channels, _STRIP_COLUMNS + 2, 1)
-        row = -(-2 * channels * box[1] // _ALIGNMENT) * _ALIGNMENT
-        is_layer = not is_backward
-        own: dict[str, Value] = dict.fromkeys(_OF_LAYER_ENDS if is_layer else _OF_DISCRIMINATOR_ENDS)
-        own |= {"style_count": 0, "demod_count": 0, "gain": 1.0, "clamp": np.inf} if is_layer else {"slope": 1.0}
+        row_nbytes = -(-2 * channels * box[1] // _ALIGNMENT) * _ALIGNMENT
         return ConvLaunch(
             kernel,
-            (-(-strips * -(-side // rows) // warpgroups), 1, samples),
+            (blocks, 1, samples),
             128 * warpgroups,
             1,
+            blocks if is_way_back else 0,
             {
-                **own,
+                **_no_end(kernel),
                 "side": side,
                 "cin": inputs,
                 "cout": outputs,
                 "strip_rows": rows,
                 "is_adjoint": int(is_backward),
             },
-            _ALIGNMENT + _STREAMED_TAPS * channels * 2 * channels + warpgroups * stages * row,
+            _ALIGNMENT + _STREAMED_TAPS * channels * 2 * channels + warpgroups * stages * row_nbytes,
             self.encode,
             {"x_map": TensorMap(Address("x", "region"), (inputs, side, side, samples), box)},
         )
@@ -377,6 +386,7 @@ class ConvChoice:
             (samples * tiles, -(-layer.outputs // columns), cluster),
             _HOPPER_THREADS,
             1,
+            0,
             {
                 "side": side,
                 "cin": layer.inputs,
@@ -410,6 +420,11 @@ def _columns_and_stages(kernel: KernelRecipe) -> tuple[int, int]:
     """Return the channels of a kernel's tile, and how many stages of weights it holds in shared memory."""
     macros = dict(kernel.defines)
     return int(macros["COLUMNS"]), int(macros["STAGES"])
+
+
+def _no_end(kernel: KernelRecipe) -> dict[str, Value]:
+    """Return what a kernel takes for the end of its sums, for none."""
+    return {name: _NO_END[name] for name in kernel.parameters.names or () if name in _NO_END}
 
 
 def _streamed_channels(layer: PlacedConv) -> int:

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
+from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices
 from gpu_backend.gradients.gpu.kernels import (
     ROW_CLUSTER,
     GradientKernel,
@@ -346,10 +346,9 @@ class GpuNetwork(KernelSequence):
             layer = self._placed.layers[index]
             conv = self._through_layer(index, samples, of_picture=of_picture)
             if conv:
-                blocks = tiles_of(layer.source) * conv.slices
-                layers[rows[layer.spec.name], 8] = blocks
+                layers[rows[layer.spec.name], 8] = conv.rows
                 if index > 0:
-                    layers[rows[self._placed.layers[index - 1].spec.name], 10] = blocks
+                    layers[rows[self._placed.layers[index - 1].spec.name], 10] = conv.rows
         return self._placed.row_table(block, layers, of_picture=of_picture)
 
     def _through_layer(self, index: int, samples: int, *, of_picture: bool) -> ConvLaunch | None:

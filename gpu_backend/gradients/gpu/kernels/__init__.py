@@ -33,8 +33,10 @@ STREAMED_CHANNELS = (32, 64)
 """The most input and output channels of gradient_streaming_conv."""
 _STREAMS = {32: (4, 5), 64: (3, 3)}
 """Warpgroups of a block of it and stages of each, by these: as many as have registers and shared memory."""
-_JOINED_STREAMS = {32: (4, 5, 1), 64: (2, 4, 3)}
-"""The same where the rest of a gradient is added, and groups of channels whose share of it is under way."""
+_BUSY_STREAMS = {32: (4, 5), 64: (2, 4)}
+"""The same with ends that take more registers."""
+_LOOKAHEAD = {32: 1, 64: 3}
+"""Groups of channels whose share of the rest of a gradient is under way."""
 STRIP_ROWS = (2, 1)
 """Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
@@ -113,6 +115,11 @@ def streamed_layer_kernel(channels: int) -> GradientKernel:
     return _streaming_kernel(channels, *_STREAMS[channels], LAYER_END=1)
 
 
+def streamed_way_back_kernel(channels: int) -> GradientKernel:
+    """Return its adjoint, which goes back through the layer before."""
+    return _streaming_kernel(channels, *_BUSY_STREAMS[channels], WAY_BACK=1)
+
+
 def streamed_adjoint_kernel(channels: int) -> GradientKernel:
     """Return its adjoint, which leaves fp16 gradients."""
     return _streaming_kernel(channels, *_STREAMS[channels], TAPS=0, LOOKAHEAD=1)
@@ -120,8 +127,7 @@ def streamed_adjoint_kernel(channels: int) -> GradientKernel:
 
 def streamed_join_kernel(channels: int, taps: int) -> GradientKernel:
     """Return the same for a discriminator, which adds the rest of the gradient; its filter has so many taps."""
-    warpgroups, stages, lookahead = _JOINED_STREAMS[channels]
-    return _streaming_kernel(channels, warpgroups, stages, TAPS=taps, LOOKAHEAD=lookahead)
+    return _streaming_kernel(channels, *_BUSY_STREAMS[channels], TAPS=taps, LOOKAHEAD=_LOOKAHEAD[channels])
 
 
 def _streaming_kernel(channels: int, warpgroups: int, stages: int, **end: int) -> GradientKernel:
@@ -166,6 +172,7 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(layer_conv_kernel(*end) for end in TILE_ENDS[::-1]),
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
         *(streamed_layer_kernel(channels) for channels in STREAMED_CHANNELS),
+        *(streamed_way_back_kernel(channels) for channels in STREAMED_CHANNELS),
         *(streamed_adjoint_kernel(channels) for channels in STREAMED_CHANNELS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),

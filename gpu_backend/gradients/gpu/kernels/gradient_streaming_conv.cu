@@ -5,7 +5,9 @@
 //
 // Macros, besides those of parts/streaming_rows.cuh:
 //     LAYER_END 1: the end of a modulated layer, the formula of gradient_layer; x and style may be null
-//     LAYER_END 0: the end of parts/discriminator_end.cuh; TAPS: see there. LOOKAHEAD: of how many groups of eight channels what their ends need is
+//     WAY_BACK 1: the way back through the layer before, the formula of gradient_activation: `style` is that of the adjoint's own layer, the others are
+//         those of the layer before, whose z is read; to = u is written. Each block has a row of its own in style_sums and demod_sums
+//     neither: the end of parts/discriminator_end.cuh; TAPS: see there. LOOKAHEAD: of how many groups of eight channels what their ends need is
 //         under way
 //
 // Grid: strips of `strip_rows` rows, one for each warpgroup of a block; one; samples.
@@ -15,8 +17,9 @@
 #define STEPS 1
 #define PADDING 1
 #include "parts/streaming_rows.cuh"
+#include "parts/gradient_constants.cuh"
 #include "parts/previous_kernel.cuh"
-#if !LAYER_END
+#if !LAYER_END && !WAY_BACK
 #include "parts/discriminator_end.cuh"
 #endif
 
@@ -35,7 +38,13 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     const float* __restrict__ style, const float* __restrict__ demod, const float* __restrict__ noise, const float* __restrict__ bias,
     half_bits* __restrict__ z, half_bits* __restrict__ to, int style_count, int demod_count, float unit, float gain, float clamp,
 #else
+#if WAY_BACK
+    const float* __restrict__ style, const float* __restrict__ demod, const float* __restrict__ noise, const float* __restrict__ bias,
+    const half_bits* __restrict__ z, half_bits* __restrict__ to, float* __restrict__ style_sums, float* __restrict__ demod_sums, int style_count,
+    int demod_count, int sum_count, float unit, float gain, float clamp,
+#else
     DISCRIMINATOR_END_PARAMETERS,
+#endif
 #endif
 #if TAPS
     DISCRIMINATOR_JOIN_PARAMETERS,
@@ -60,11 +69,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     }
     commit_copies();
     wait_for_previous_kernel();
-#if LAYER_END
-    __shared__ __align__(16) float scales[CHANNELS], biases[CHANNELS], styles[CHANNELS];
+#if LAYER_END || WAY_BACK
+    __shared__ __align__(16) float demods[CHANNELS], biases[CHANNELS], styles[CHANNELS];
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
         const bool is_there = i < cout;
-        scales[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] * unit : 0.0f;
+        demods[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] : 0.0f;
         biases[i] = is_there ? bias[i] : 0.0f;
         styles[i] = is_there && style ? style[(size_t)strip.sample * style_count + i] : 0.0f;
     }
@@ -72,7 +81,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     wait_copies<0>();
     asm volatile("fence.proxy.async.shared::cta;" ::: "memory");  // wgmma sees what threads copied
     __syncthreads();
+#if !WAY_BACK
     if (strip.rows <= 0) return;
+#endif
     strip.load_first_rows();
 
     const int first_column = strip.first_column + warp * 16 + group;
@@ -86,28 +97,26 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
 #pragma unroll
         for (int i = 0; i < 8; ++i) v[i] = ended[(first * STORED_FRAGMENTS + i / 2) * 4 + half * 2 + i % 2];
     };
-#if LAYER_END
+#if LAYER_END || WAY_BACK
     const size_t first_pixel = (size_t)strip.sample * side * side;
-    // The noise of this lane's pixels of a row is fetched a row ahead.
-    float next_noise[2];
-    auto fetch_noise = [&](int row) {
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int column = first_column + 8 * half;
-            next_noise[half] = noise && row < strip.rows && column < side ? noise[(strip.first_row + row) * side + column] : 0.0f;
-        }
+    auto noise_of = [&](int row, int half) {
+        const int column = first_column + 8 * half;
+        return noise && row < strip.rows && column < side ? noise[(strip.first_row + row) * side + column] : 0.0f;
     };
-    fetch_noise(0);
+#endif
+#if LAYER_END
+    // The noise of this lane's pixels of a row is fetched a row ahead.
+    float next_noises[2] = {noise_of(0, 0), noise_of(0, 1)};
     auto begin = [](int) {};
     auto finish = [&](int row) {
         const int y = strip.first_row + row, own_channel = opaque(quarter) * 8;
-        const float noises[2] = {next_noise[0], next_noise[1]};
-        fetch_noise(row + 1);
+        const float noises[2] = {next_noises[0], next_noises[1]};
+        next_noises[0] = noise_of(row + 1, 0), next_noises[1] = noise_of(row + 1, 1);
 #pragma unroll
         for (int first = 0; first < GROUPS; ++first) {
             const int channel = first * 32 + own_channel;
             float d[8], b[8], s[8];
-            load_many(scales + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
+            load_many(demods + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
             if (channel >= cout) continue;
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
@@ -118,7 +127,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
                 const size_t place = (first_pixel + (size_t)(y * side + column)) * cout + channel;
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
-                    const float before = fmaf(d[i], v[i], noises[half] + b[i]);
+                    const float before = fmaf(d[i] * unit, v[i], noises[half] + b[i]);
                     v[i] = bounded((before > 0.0f ? before : LAYER_SLOPE * before) * gain, clamp);
                 }
                 store_many(z + place, v);
@@ -126,6 +135,50 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
 #pragma unroll
                 for (int i = 0; i < 8; ++i) v[i] *= s[i];
                 store_many(to + place, v);
+            }
+        }
+    };
+#elif WAY_BACK
+    float style_sum[GROUPS][8] = {}, demod_sum[GROUPS][8] = {}, noises[2];
+    uint4 results[GROUPS][2];
+    // Opaque: of a choice of two inverses the compiler makes the inverse of a choice, a division for each number.
+    const float up_inverse = opaque(1.0f / gain), down_inverse = opaque(1.0f / (LAYER_SLOPE * gain));
+    auto place_of = [&](int row, int first, int half) {
+        const int column = min(first_column + 8 * half, side - 1), channel = min(first * 32 + opaque(quarter) * 8, cout - 8);
+        return (first_pixel + (size_t)((strip.first_row + row) * side + column)) * cout + channel;
+    };
+    auto begin = [&](int row) {
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            noises[half] = noise_of(row, half);
+#pragma unroll
+            for (int first = 0; first < GROUPS; ++first) results[first][half] = *reinterpret_cast<const uint4*>(z + place_of(row, first, half));
+        }
+    };
+    auto finish = [&](int row) {
+        const int own_channel = opaque(quarter) * 8;
+#pragma unroll
+        for (int first = 0; first < GROUPS; ++first) {
+            const int channel = first * 32 + own_channel;
+            float d[8], b[8], s[8];
+            load_many(demods + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
+#pragma unroll
+            for (int half = 0; half < 2; ++half) {
+                if (channel >= cout || first_column + 8 * half >= side) continue;
+                float v[8], result[8];
+                channels_of(half, first, v);
+                from_half8(results[first][half], result);
+#pragma unroll
+                for (int i = 0; i < 8; ++i) {
+                    style_sum[first][i] = fmaf(result[i], v[i], style_sum[first][i]);
+                    const bool is_up = result[i] > 0.0f;
+                    const float dz = v[i] * s[i] * unit, dv = fabsf(result[i]) < clamp ? dz * (is_up ? gain : LAYER_SLOPE * gain) : 0.0f;
+                    // Stored results are finite, so that the second factor is, beyond the clamp too.
+                    demod_sum[first][i] =
+                        fmaf(dv, fmaf(result[i], is_up ? up_inverse : down_inverse, -b[i] - noises[half]), demod_sum[first][i]);
+                    v[i] = dv * d[i];
+                }
+                store_many(to + place_of(row, first, half), v);
             }
         }
     };
@@ -154,5 +207,35 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
         }
     };
 #endif
+#if WAY_BACK
+    // The sums of a warp's lanes, then of the block's warps.
+    __shared__ __align__(16) float totals[4 * WARPGROUPS][2][CHANNELS];
+    if (strip.rows > 0) stream_rows<false>(strip, pool, begin, take, finish);
+#pragma unroll
+    for (int first = 0; first < GROUPS; ++first) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            float sums[2] = {style_sum[first][i] * unit, demod_sum[first][i]};
+#pragma unroll
+            for (int kind = 0; kind < 2; ++kind) {
+#pragma unroll
+                for (int other = 4; other < 32; other *= 2) sums[kind] += __shfl_xor_sync(0xffffffffu, sums[kind], other);
+                if (group == 0) totals[threadIdx.x / 32][kind][first * 32 + quarter * 8 + i] = sums[kind];
+            }
+        }
+    }
+    __syncthreads();
+    for (int i = threadIdx.x; i < 2 * CHANNELS; i += THREADS) {
+        const int kind = i / CHANNELS, channel = i % CHANNELS;
+        if (channel >= cout) continue;
+        float total = 0.0f;
+#pragma unroll
+        for (int warp = 0; warp < 4 * WARPGROUPS; ++warp) total += totals[warp][kind][channel];
+        const size_t place = (size_t)strip.sample * sum_count + (size_t)blockIdx.x * cout + channel;
+        if (kind) demod_sums[place] = total / demods[channel];
+        else style_sums[place] = total;
+    }
+#else
     stream_rows<false>(strip, pool, begin, take, finish);
+#endif
 }
