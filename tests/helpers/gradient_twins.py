@@ -253,8 +253,12 @@ def _streaming_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes,
     elif macros.get("WAY_BACK") == "1":
         style, demod, noise, bias, *others = end
         _go_back(found, grid[0], demod, noise, bias, style, *others)
+    elif "TAPS" in macros:
+        out, unit, signs, u, *joined = end
+        end_channels(macros, found, 0, 0, 0, out, signs, u, unit, 1.0, *joined)
     else:
-        end_channels(macros, found, *end)
+        out, unit = end
+        at(out, found.shape, "f2")[...] = (unit * found).clip(-65504, 65504)
 
 
 def _up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, *values: Any) -> None:

@@ -72,9 +72,9 @@ _STREAMED_TAPS = 15
 """In shared memory: five rows of taps for each column, of which three begin any turn."""
 _NO_END: Mapping[str, Value] = {
     **dict.fromkeys(("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")),
-    **dict.fromkeys(("mask", "add", "out", "signs", "u")),
+    "out": None,
     **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
-    **dict.fromkeys(("unit", "gain", "slope"), 1.0),
+    **dict.fromkeys(("unit", "gain"), 1.0),
     "clamp": np.inf,
 }
 """What a convolution on Hopper takes where it goes on with its sums, for none of it."""

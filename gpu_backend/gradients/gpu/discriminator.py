@@ -433,7 +433,8 @@ class GpuDiscriminator(KernelSequence):
             return
         streamed = self._choice.to_join(conv, samples, TAPS) if joined else None
         if streamed:
-            streamed.enqueue(self, source, weight, self._sums, {**end, **(joined or {})})
+            taken = {name: end[name] for name in ("out", "signs", "u", "unit")}
+            streamed.enqueue(self, source, weight, self._sums, {**taken, **(joined or {})})
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs

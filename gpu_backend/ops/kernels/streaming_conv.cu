@@ -154,7 +154,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
         }
     };
 
-    auto take = [&](const float* ended) {
+    auto take = [&](int, const float* ended) {
         const int places = opaque(quarter) * 2;
 #pragma unroll
         for (int n = 0; n < NF; ++n) {

@@ -35,7 +35,7 @@ _STREAMS = {32: (4, 5), 64: (3, 3)}
 """Warpgroups of a block of it and stages of each, by these: as many as have registers and shared memory."""
 _BUSY_STREAMS = {32: (4, 5), 64: (2, 4)}
 """The same with ends that take more registers."""
-_LOOKAHEAD = {32: 1, 64: 3}
+_LOOKAHEAD = {32: 2, 64: 4}
 """Groups of channels whose share of the rest of a gradient is under way."""
 STRIP_ROWS = (2, 1)
 """Rows that a thread filters: two read less, one fills the device where a layer is small."""
@@ -122,7 +122,11 @@ def streamed_way_back_kernel(channels: int) -> GradientKernel:
 
 def streamed_adjoint_kernel(channels: int) -> GradientKernel:
     """Return its adjoint, which leaves fp16 gradients."""
-    return _streaming_kernel(channels, *_STREAMS[channels], TAPS=0, LOOKAHEAD=1)
+    return _streaming_kernel(
+        channels,
+        *_STREAMS[channels],
+        TAPS=0,
+    )
 
 
 def streamed_join_kernel(channels: int, taps: int) -> GradientKernel:

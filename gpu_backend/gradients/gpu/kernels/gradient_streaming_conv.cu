@@ -7,8 +7,9 @@
 //     LAYER_END 1: the end of a modulated layer, the formula of gradient_layer; x and style may be null
 //     WAY_BACK 1: the way back through the layer before, the formula of gradient_activation: `style` is that of the adjoint's own layer, the others are
 //         those of the layer before, whose z is read; to = u is written. Each block has a row of its own in style_sums and demod_sums
-//     neither: the end of parts/discriminator_end.cuh; TAPS: see there. LOOKAHEAD: of how many groups of eight channels what their ends need is
-//         under way
+//     TAPS: of the filter before a discriminator's skip. The sums, times unit, and the rest of the gradient of a block's input
+//         (parts/discriminator_join.cuh) are `out`, if it is given, and through the activation whose signs are given u
+//     none of them: the sums, times unit, are `out`
 //
 // Grid: strips of `strip_rows` rows, one for each warpgroup of a block; one; samples.
 #define HALF 1
@@ -19,8 +20,9 @@
 #include "parts/streaming_rows.cuh"
 #include "parts/gradient_constants.cuh"
 #include "parts/previous_kernel.cuh"
-#if !LAYER_END && !WAY_BACK
-#include "parts/discriminator_end.cuh"
+#if TAPS
+#include "parts/discriminator_join.cuh"
+#include "parts/discriminator_signs.cuh"
 #endif
 
 enum : int {
@@ -43,11 +45,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     const half_bits* __restrict__ z, half_bits* __restrict__ to, float* __restrict__ style_sums, float* __restrict__ demod_sums, int style_count,
     int demod_count, int sum_count, float unit, float gain, float clamp,
 #else
-    DISCRIMINATOR_END_PARAMETERS,
+    half_bits* __restrict__ out, float unit,
 #endif
 #endif
 #if TAPS
-    DISCRIMINATOR_JOIN_PARAMETERS,
+    const signs_byte* __restrict__ signs, half_bits* __restrict__ u, DISCRIMINATOR_JOIN_PARAMETERS,
 #endif
     int side, int cin, int cout, int strip_rows, int is_adjoint) {
     extern __shared__ unsigned char unaligned[];
@@ -70,12 +72,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     commit_copies();
     wait_for_previous_kernel();
 #if LAYER_END || WAY_BACK
-    __shared__ __align__(16) float demods[CHANNELS], biases[CHANNELS], styles[CHANNELS];
+    __shared__ __align__(16) float scales[CHANNELS], biases[CHANNELS], styles[CHANNELS];
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
         const bool is_there = i < cout;
-        demods[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] : 0.0f;
-        biases[i] = is_there ? bias[i] : 0.0f;
         styles[i] = is_there && style ? style[(size_t)strip.sample * style_count + i] : 0.0f;
+        scales[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] * unit : 0.0f;
+#if WAY_BACK
+        scales[i] *= styles[i] * gain;  // of a result z > 0: from the sum to u
+#endif
+        biases[i] = is_there ? bias[i] : 0.0f;
     }
 #endif
     wait_copies<0>();
@@ -87,18 +92,18 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     strip.load_first_rows();
 
     const int first_column = strip.first_column + warp * 16 + group;
-    float ended[NF * 4];
-    auto take = [&](const float* sums) {
-#pragma unroll
-        for (int i = 0; i < NF * 4; ++i) ended[i] = sums[i];
-    };
     // The eight channels of a group that this lane has of one of its two pixels.
-    auto channels_of = [&](int half, int first, float (&v)[8]) {
+    auto channels_of = [](const float* ended, int first, int half, float (&v)[8]) {
 #pragma unroll
         for (int i = 0; i < 8; ++i) v[i] = ended[(first * STORED_FRAGMENTS + i / 2) * 4 + half * 2 + i % 2];
     };
+    auto is_there = [&](int first, int half) { return first * 32 + quarter * 8 < cout && first_column + 8 * half < side; };
+    const size_t first_place = (size_t)strip.sample * side * side * cout;
+    const int own_place = (strip.first_row * side + first_column) * cout + quarter * 8;
+    auto place_of = [&](int row, int first, int half) { return own_place + (row * side + 8 * half) * cout + first * 32; };
 #if LAYER_END || WAY_BACK
-    const size_t first_pixel = (size_t)strip.sample * side * side;
+    z += first_place;
+    if (to) to += first_place;
     auto noise_of = [&](int row, int half) {
         const int column = first_column + 8 * half;
         return noise && row < strip.rows && column < side ? noise[(strip.first_row + row) * side + column] : 0.0f;
@@ -108,26 +113,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     // The noise of this lane's pixels of a row is fetched a row ahead.
     float next_noises[2] = {noise_of(0, 0), noise_of(0, 1)};
     auto begin = [](int) {};
-    auto finish = [&](int row) {
-        const int y = strip.first_row + row, own_channel = opaque(quarter) * 8;
+    auto end = [&](int row, const float* ended) {
+        const int own_channel = opaque(quarter) * 8;
         const float noises[2] = {next_noises[0], next_noises[1]};
         next_noises[0] = noise_of(row + 1, 0), next_noises[1] = noise_of(row + 1, 1);
 #pragma unroll
         for (int first = 0; first < GROUPS; ++first) {
-            const int channel = first * 32 + own_channel;
             float d[8], b[8], s[8];
-            load_many(demods + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
-            if (channel >= cout) continue;
+            load_many(scales + first * 32 + own_channel, d), load_many(biases + first * 32 + own_channel, b);
+            load_many(styles + first * 32 + own_channel, s);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                const int column = first_column + 8 * half;
-                if (column >= side) continue;
+                if (!is_there(first, half)) continue;
+                const int place = place_of(row, first, half);
                 float v[8];
-                channels_of(half, first, v);
-                const size_t place = (first_pixel + (size_t)(y * side + column)) * cout + channel;
+                channels_of(ended, first, half, v);
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
-                    const float before = fmaf(d[i] * unit, v[i], noises[half] + b[i]);
+                    const float before = fmaf(d[i], v[i], noises[half] + b[i]);
                     v[i] = bounded((before > 0.0f ? before : LAYER_SLOPE * before) * gain, clamp);
                 }
                 store_many(z + place, v);
@@ -143,74 +146,143 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     uint4 results[GROUPS][2];
     // Opaque: of a choice of two inverses the compiler makes the inverse of a choice, a division for each number.
     const float up_inverse = opaque(1.0f / gain), down_inverse = opaque(1.0f / (LAYER_SLOPE * gain));
-    auto place_of = [&](int row, int first, int half) {
-        const int column = min(first_column + 8 * half, side - 1), channel = min(first * 32 + opaque(quarter) * 8, cout - 8);
-        return (first_pixel + (size_t)((strip.first_row + row) * side + column)) * cout + channel;
-    };
     auto begin = [&](int row) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
             noises[half] = noise_of(row, half);
 #pragma unroll
-            for (int first = 0; first < GROUPS; ++first) results[first][half] = *reinterpret_cast<const uint4*>(z + place_of(row, first, half));
+            for (int first = 0; first < GROUPS; ++first)
+                results[first][half] =
+                    is_there(first, half) ? *reinterpret_cast<const uint4*>(z + place_of(row, first, half)) : make_uint4(0, 0, 0, 0);
         }
     };
-    auto finish = [&](int row) {
+    auto end = [&](int row, const float* ended) {
         const int own_channel = opaque(quarter) * 8;
 #pragma unroll
         for (int first = 0; first < GROUPS; ++first) {
-            const int channel = first * 32 + own_channel;
-            float d[8], b[8], s[8];
-            load_many(demods + channel, d), load_many(biases + channel, b), load_many(styles + channel, s);
+            float up[8], b[8];
+            load_many(scales + first * 32 + own_channel, up), load_many(biases + first * 32 + own_channel, b);
 #pragma unroll
             for (int half = 0; half < 2; ++half) {
-                if (channel >= cout || first_column + 8 * half >= side) continue;
+                if (!is_there(first, half)) continue;
                 float v[8], result[8];
-                channels_of(half, first, v);
+                channels_of(ended, first, half, v);
                 from_half8(results[first][half], result);
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
                     style_sum[first][i] = fmaf(result[i], v[i], style_sum[first][i]);
                     const bool is_up = result[i] > 0.0f;
-                    const float dz = v[i] * s[i] * unit, dv = fabsf(result[i]) < clamp ? dz * (is_up ? gain : LAYER_SLOPE * gain) : 0.0f;
+                    v[i] *= is_up ? up[i] : LAYER_SLOPE * up[i];
+                    if (!(fabsf(result[i]) < clamp)) v[i] = 0.0f;
                     // Stored results are finite, so that the second factor is, beyond the clamp too.
                     demod_sum[first][i] =
-                        fmaf(dv, fmaf(result[i], is_up ? up_inverse : down_inverse, -b[i] - noises[half]), demod_sum[first][i]);
-                    v[i] = dv * d[i];
+                        fmaf(v[i], fmaf(result[i], is_up ? up_inverse : down_inverse, -b[i] - noises[half]), demod_sum[first][i]);
                 }
                 store_many(to + place_of(row, first, half), v);
             }
         }
     };
-#else
+#elif TAPS
+    static_assert(TAPS == 4, "two taps of a column meet samples");
+    const int half_side = side / 2;
+    from += first_place / 4, signs += first_place / 8, u += first_place;
+    if (out) out += first_place;
+    if (map) map += first_place, wanted += first_place, numbers += 2 * (size_t)strip.sample * side * side;
+    const float factor = map ? level * scale[strip.sample] : 0.0f;
+    float f[TAPS], column_shares[2][2];
+    int columns[2][2];  // of the samples that a pixel's taps meet
+#pragma unroll
+    for (int i = 0; i < TAPS; ++i) f[i] = filter[i];
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+#pragma unroll
+        for (int j = 0; j < 2; ++j)
+            columns[half][j] = met_sample(filter, first_column + 8 * half - left, j, half_side, column_shares[half][j]) * cout + quarter * 8;
+
     // What some of the row's channels need, each before those that are ended.
-    EndInputs inputs[LOOKAHEAD];
+    struct Inputs {
+        uint4 from[2][2], map, wanted;
+        float2 numbers;
+        signs_byte signs;
+    } inputs[LOOKAHEAD];
+    int rows[2];
     auto load = [&](int row, int item) {
-        const int channel = min(item / 2 * 32 + opaque(quarter) * 8, cout - 8), column = min(first_column + item % 2 * 8, side - 1);
-        load_end(inputs[item % LOOKAHEAD], strip.sample, strip.first_row + row, column, side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+        const int group = item / 2, half = item % 2, place = place_of(row, group, half);
+        if (!is_there(group, half)) return;
+        Inputs& own = inputs[item % LOOKAHEAD];
+#pragma unroll
+        for (int i = 0; i < 2; ++i)
+#pragma unroll
+            for (int j = 0; j < 2; ++j) own.from[i][j] = *reinterpret_cast<const uint4*>(from + (rows[i] + columns[half][j] + group * 32));
+        own.signs = signs[place >> 3];
+        if (!map) return;
+        own.map = *reinterpret_cast<const uint4*>(map + place), own.wanted = *reinterpret_cast<const uint4*>(wanted + place);
+        own.numbers = *reinterpret_cast<const float2*>(numbers + 2 * ((strip.first_row + row) * side + first_column + 8 * half));
     };
+    float row_shares[2];
     auto begin = [&](int row) {
+        const int first_tap = strip.first_row + row - left, is_odd = first_tap & 1;
+#pragma unroll
+        for (int i = 0; i < 2; ++i) {
+            const int place = (first_tap + is_odd) / 2 + i, safe_place = min(max(place, 0), half_side - 1);
+            rows[i] = safe_place * half_side * cout;
+            row_shares[i] = place == safe_place ? is_odd ? f[2 * i + 1] : f[2 * i] : 0.0f;
+        }
 #pragma unroll
         for (int item = 0; item < LOOKAHEAD; ++item) load(row, item);
     };
-    auto finish = [&](int row) {
-        const int own_channel = opaque(quarter) * 8;
+    auto end = [&](int row, const float* ended) {
 #pragma unroll
         for (int item = 0; item < 2 * GROUPS; ++item) {
-            const int channel = item / 2 * 32 + own_channel, column = first_column + item % 2 * 8;
-            float v[8];
-            channels_of(item % 2, item / 2, v);
-            if (channel < cout && column < side)
-                end_channels(
-                    v, inputs[item % LOOKAHEAD], strip.sample, strip.first_row + row, column, side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+            const int group = item / 2, half = item % 2, place = place_of(row, group, half);
+            const Inputs& own = inputs[item % LOOKAHEAD];
+            if (is_there(group, half)) {
+                float v[8], q[8], w[8];
+                channels_of(ended, group, half, v);
+#pragma unroll
+                for (int i = 0; i < 8; ++i) v[i] *= unit;
+#pragma unroll
+                for (int i = 0; i < 2; ++i)
+#pragma unroll
+                    for (int j = 0; j < 2; ++j) {
+                        const float share = row_shares[i] * column_shares[half][j];
+                        from_half8(own.from[i][j], q);
+#pragma unroll
+                        for (int k = 0; k < 8; ++k) v[k] = fmaf(share, q[k], v[k]);
+                    }
+                if (map) {
+                    const float along = factor * own.numbers.x, across = factor * own.numbers.y;
+                    from_half8(own.map, q), from_half8(own.wanted, w);
+#pragma unroll
+                    for (int i = 0; i < 8; ++i) v[i] = fmaf(along, q[i], fmaf(across, w[i], v[i]));
+                }
+                if (out) store_many(out + place, v);
+                through_activation(v, own.signs);
+                store_many(u + place, v);
+            }
             if (item + LOOKAHEAD < 2 * GROUPS) load(row, item + LOOKAHEAD);
+        }
+    };
+#else
+    out += first_place;
+    auto begin = [](int) {};
+    auto end = [&](int row, const float* ended) {
+#pragma unroll
+        for (int item = 0; item < 2 * GROUPS; ++item) {
+            const int group = item / 2, half = item % 2;
+            if (!is_there(group, half)) continue;
+            float v[8];
+            channels_of(ended, group, half, v);
+#pragma unroll
+            for (int i = 0; i < 8; ++i) v[i] *= unit;
+            store_many(out + place_of(row, group, half), v);
         }
     };
 #endif
 #if WAY_BACK
     // The sums of a warp's lanes, then of the block's warps.
     __shared__ __align__(16) float totals[4 * WARPGROUPS][2][CHANNELS];
-    if (strip.rows > 0) stream_rows<false>(strip, pool, begin, take, finish);
+    if (strip.rows > 0) stream_rows<false>(strip, pool, begin, end, [](int) {});
 #pragma unroll
     for (int first = 0; first < GROUPS; ++first) {
 #pragma unroll
@@ -232,10 +304,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
 #pragma unroll
         for (int warp = 0; warp < 4 * WARPGROUPS; ++warp) total += totals[warp][kind][channel];
         const size_t place = (size_t)strip.sample * sum_count + (size_t)blockIdx.x * cout + channel;
-        if (kind) demod_sums[place] = total / demods[channel];
+        const float d = demod[(size_t)strip.sample * demod_count + channel];
+        if (kind) demod_sums[place] = total / (d * d);  // products were those of u
         else style_sums[place] = total;
     }
 #else
-    stream_rows<false>(strip, pool, begin, take, finish);
+    stream_rows<false>(strip, pool, begin, end, [](int) {});
 #endif
 }

@@ -40,7 +40,7 @@ __device__ __forceinline__ void load_end(
 #else
     DISCRIMINATOR_END_PARAMETERS) {
 #endif
-    const size_t place = (((size_t)sample * side + y) * side + x) * channels + channel;
+    const size_t place = (size_t)sample * side * side * channels + ((y * side + x) * channels + channel);
     if (add) inputs.add = *reinterpret_cast<const uint4*>(add + place);
     if (u) inputs.signs = signs[place / 8];
 #if TAPS
@@ -55,7 +55,7 @@ __device__ __forceinline__ void end_channels(
 #else
     DISCRIMINATOR_END_PARAMETERS) {
 #endif
-    const size_t place = (((size_t)sample * side + y) * side + x) * channels + channel;
+    const size_t place = (size_t)sample * side * side * channels + ((y * side + x) * channels + channel);
     float b[8] = {}, q[8];
     if (bias) load_many(bias + channel, b);
 #pragma unroll

@@ -48,10 +48,10 @@ __device__ __forceinline__ void load_joined(
         }
     }
     if (map) {
-        const size_t at = ((size_t)sample * side + y) * side + x, place = at * channels + channel;
+        const size_t first = (size_t)sample * side * side, place = first * channels + ((y * side + x) * channels + channel);
         inputs.map = *reinterpret_cast<const uint4*>(map + place);
         inputs.wanted = *reinterpret_cast<const uint4*>(wanted + place);
-        inputs.numbers = *reinterpret_cast<const float2*>(numbers + 2 * at);
+        inputs.numbers = *reinterpret_cast<const float2*>(numbers + 2 * (first + (y * side + x)));
     }
 }
 
