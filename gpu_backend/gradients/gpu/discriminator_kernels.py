@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_STAGES,
-    STRIP_ROWS,
     TURING_CONV_STAGES,
     ConvStages,
     GradientKernel,
@@ -31,7 +30,7 @@ def kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tupl
     """
     return (
         *own_kernels_of_discriminator(taps, colours, architecture),
-        *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        filter_kernel(taps),
         skip_adjoint_kernel(taps),
         *(
             recipe
@@ -51,7 +50,7 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
             for columns in CONV_COLUMNS
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
-        *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        filter_adjoint_kernel(taps),
         *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
@@ -72,9 +71,9 @@ def ended_conv_kernel(columns: int, stages: ConvStages, *, taps: int) -> Gradien
     return GradientKernel.of("discriminator_conv", **macros)
 
 
-def filter_adjoint_kernel(taps: int, *, rows: int) -> GradientKernel:
-    """Return the adjoint of the filter before a convolution with stride 2; a thread does so many rows."""
-    return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps, STRIP_ROWS=rows)
+def filter_adjoint_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of the filter before a convolution with stride 2."""
+    return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps)
 
 
 def end_kernel(taps: int) -> GradientKernel:

@@ -29,8 +29,6 @@ UP_TILE_ENDS = TILE_ENDS[:-1]
 """The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
 ROW_CLUSTER = 8
 """Blocks of gradient_rows that do a row of w together on Hopper."""
-STRIP_ROWS = (2, 1)
-"""Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,9 +80,9 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
     return (
         *(_kernels_of_hopper(taps) if architecture == "sm_90a" else ()),
         *(conv_kernel(columns, stages) for columns in CONV_COLUMNS),
-        *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
-        *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
-        layer_kernel(0, rows=1),
+        layer_kernel(taps),
+        filter_kernel(taps),
+        layer_kernel(0),
         *_activation_kernels(with_skip=False),
         *(_kernels_of_skips(taps) if with_skips else ()),
         rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
@@ -140,21 +138,21 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(patch_conv_kernel(columns) for columns in PATCH_COLUMNS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
-        *(layer_kernel(taps, rows=rows, reads_half=True) for rows in STRIP_ROWS),
+        layer_kernel(taps, reads_half=True),
     )
 
 
-def layer_kernel(taps: int, *, rows: int, reads_half: bool = False) -> GradientKernel:
-    """Return the end of a layer, after a filter of so many taps, where a thread does so many rows, or without one.
+def layer_kernel(taps: int, *, reads_half: bool = False) -> GradientKernel:
+    """Return the end of a layer, after a filter of so many taps, or without one.
 
     With `reads_half` it filters what gradient_up_conv leaves.
     """
-    return GradientKernel.of("gradient_layer", TAPS=taps, STRIP_ROWS=rows, HALF_T=reads_half)
+    return GradientKernel.of("gradient_layer", TAPS=taps, HALF_T=reads_half)
 
 
-def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
-    """Return the adjoint of the filter; a thread does so many rows."""
-    return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
+def filter_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of the filter."""
+    return GradientKernel.of("gradient_filter", TAPS=taps)
 
 
 def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> GradientKernel:
