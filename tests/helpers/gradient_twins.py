@@ -332,7 +332,7 @@ def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *valu
     whole = np.ascontiguousarray(found)
     if macros["LAYER_END"] == "1":
         layer = {"TAPS": "0", "HALF_T": "0"}
-        blocks = -(-side * side * channels // 4 // 256)
+        blocks = -(-side * side * channels // 16 // 256)
         ends = demod, noise, bias, style, z, to, 1, side, channels, 1, 0
         _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *counts, unit, gain, clamp)
         return
@@ -370,7 +370,7 @@ def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     if taps:
         check_strips(grid[0], side, channels, rows)
     else:
-        assert 0 <= 256 * grid[0] - side * side * channels // 4 < 256
+        assert 0 <= 256 * grid[0] - side * side * channels // (16 if slices == 1 else 4) < 256
     shape = 1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels
     whole = at(sums, shape, "f2" if reads_half else "f4").sum(0, dtype=np.float32)
     for sample, t in enumerate(whole):
@@ -449,8 +449,8 @@ def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int,
     for source, to in zip(sources, at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)
         wide[:side, :side] = source
-        rows = added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
-        to[...] = added(f[k] * _moved(rows, 0, left - k) for k in range(taps)).clip(-65504, 65504)
+        lines = added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
+        to[...] = added(f[k] * _moved(lines, 0, left - k) for k in range(taps)).clip(-65504, 65504)
 
 
 def _table(address: int, layers: int) -> list[list[int]]:

@@ -43,8 +43,8 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
 _ROW_THREADS = 512
-_THREADS = 256
-"""Of a block of gradient_layer without a filter."""
+_THREADS, _PIXELS = 256, 4
+"""Of a block of gradient_layer without a filter, and of a thread of it where there is one slice."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -306,7 +306,8 @@ class GpuNetwork(KernelSequence):
         if layer.is_up:
             strips, threads = strip_grid(side, layer.outputs, samples, self._multiprocessors), STRIP_THREADS
         else:
-            strips, threads = StripGrid(-(-side * side * layer.outputs // 4 // _THREADS), 1), _THREADS
+            pixels = side * side // (_PIXELS if slices == 1 else 1)
+            strips, threads = StripGrid(-(-pixels * layer.outputs // 4 // _THREADS), 1), _THREADS
         self.launch(
             layer_kernel(taps if layer.is_up else 0, reads_half=to_filter is not None),
             (strips.blocks, samples, 1),

@@ -8,7 +8,7 @@ STRIP_THREADS = 128
 """Of a block."""
 _CHANNELS, _COLUMNS = 4, 2
 """Of a thread."""
-_BLOCKS = ((1, 5), (2, 17), (4, None))
+_BLOCKS = ((1, 5), (2, 12), (4, None))
 """Blocks of a multiprocessor that run at once, and the most rows of the input that a thread then reads.
 
 More blocks hide more of memory's latency, but strips of fewer rows read more of them twice.

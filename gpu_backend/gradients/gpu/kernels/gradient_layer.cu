@@ -6,8 +6,8 @@
 //
 // z is stored for the way back (its sign is that of v), x is the next convolution's input; both fp16, [sample][side][side][channels].
 // Macros: TAPS: 0, or the taps of the filter that follows a transposed convolution, whose sums are one slice of side + 1 rows.
-// With a filter, a thread does four channels of `rows` rows of two pixels (parts/gradient_strips.cuh), otherwise of one pixel. Grid: threads,
-// samples.
+// With a filter, a thread does four channels of `rows` rows of two pixels (parts/gradient_strips.cuh), otherwise of four pixels, or of one
+// where there are several slices. Grid: threads, samples.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
@@ -24,6 +24,7 @@ typedef float Sum;
 #include "parts/gradient_strips.cuh"
 #else
 #define CHANNELS 4
+#define PIXELS 4
 #define THREADS 256
 #define STRIP_BOUNDS THREADS
 #endif
@@ -48,9 +49,10 @@ extern "C" __global__ void __launch_bounds__(STRIP_BOUNDS) gradient_layer(
 #pragma unroll
     for (int k = 0; k < TAPS; ++k) f[k] = filter[k];
 #else
-    const int quads = channels >> 2, index = blockIdx.x * THREADS + threadIdx.x;
-    if (index >= side * side * quads) return;
-    const int channel = 4 * (index % quads), pixel = index / quads;
+    // Of one slice, a thread does pixels this far from each other, whose loads are under way together.
+    const int quads = channels / CHANNELS, index = blockIdx.x * THREADS + threadIdx.x, apart = side * side / (slices == 1 ? PIXELS : 1);
+    if (index >= apart * quads) return;
+    const int channel = index % quads * CHANNELS, pixel = index / quads;
 #endif
     const size_t first = ((size_t)sample * side * side + pixel) * channels + channel;
     float b[CHANNELS], style[CHANNELS] = {};
@@ -100,15 +102,26 @@ extern "C" __global__ void __launch_bounds__(STRIP_BOUNDS) gradient_layer(
         });
 #else
     const float* from = sums + first;
-    const size_t step = (size_t)gridDim.y * side * side * channels;
-    float v[4] = {};
-#pragma unroll 8
-    for (int slice = 0; slice < slices; ++slice) {
-        float q[4];
-        load_many(from + slice * step, q);
+    if (slices == 1) {
+        float v[PIXELS][CHANNELS], n[PIXELS] = {};
 #pragma unroll
-        for (int i = 0; i < 4; ++i) v[i] += q[i];
+        for (int i = 0; i < PIXELS; ++i) {
+            load_many(from + (size_t)i * apart * channels, v[i]);
+            if (noise) n[i] = noise[i * apart];
+        }
+#pragma unroll
+        for (int i = 0; i < PIXELS; ++i) finish(v[i], n[i], i * apart * channels);
+    } else {
+        const size_t step = (size_t)gridDim.y * side * side * channels;
+        float v[CHANNELS] = {};
+#pragma unroll 8
+        for (int slice = 0; slice < slices; ++slice) {
+            float q[CHANNELS];
+            load_many(from + slice * step, q);
+#pragma unroll
+            for (int i = 0; i < CHANNELS; ++i) v[i] += q[i];
+        }
+        finish(v, noise ? *noise : 0.0f, 0);
     }
-    finish(v, noise ? *noise : 0.0f, 0);
 #endif
 }

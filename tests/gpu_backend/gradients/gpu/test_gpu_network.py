@@ -260,7 +260,7 @@ def test_a_thread_filters_few_rows_where_all_blocks_run_at_once() -> None:
     filters = [
         grid[0] for recipe, grid in zip(driver.recipes, driver.grids, strict=True) if recipe.stem == "gradient_filter"
     ]
-    assert filters == 5 * [4, 2, 1], "strips of 11, 17 and 2 rows at 32, 16 and 8"
+    assert filters == 5 * [4, 4, 1], "strips of 11, 6 and 2 rows at 32, 16 and 8"
 
 
 @pytest.mark.parametrize(("architecture", "of_picture"), [("skip", False), ("skip", True), ("resnet", False)])
