@@ -17,10 +17,10 @@ def _halves(v: Array) -> Array:
     return v.clip(-65504, 65504)
 
 
-def check_strips(blocks: int, macros: dict[str, str], side: int, channels: int) -> None:
-    """Check that there is a block for 64 channels of each 16 columns and 4 x STRIP_ROWS rows, and no idle one."""
-    rows = 4 * int(macros["STRIP_ROWS"])
-    assert blocks == len(range(0, side, 16)) * len(range(0, side, rows)) * len(range(0, channels, 64))
+def check_strips(blocks: int, side: int, channels: int, rows: int) -> None:
+    """Check that there is a thread for four channels of each two columns and so many rows, and no idle block."""
+    threads = len(range(0, side, 2)) * len(range(0, side, rows)) * channels // 4
+    assert 0 <= 128 * blocks - threads < 128
 
 
 def end_channels(macros: dict[str, str], found: Array, *values: Any) -> None:
@@ -79,9 +79,9 @@ def _end(macros: dict[str, str], grid: tuple[int, ...], sums: int, *values: Any)
 
 
 def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    t, taps_at, z, u, side, channels, left = values
+    t, taps_at, z, u, side, channels, rows, left = values
     taps, samples = int(macros["TAPS"]), grid[1]
-    check_strips(grid[0], macros, side, channels)
+    check_strips(grid[0], side, channels, rows)
     f = at(taps_at, (taps,))
     wide = np.pad(
         floats(at(t, (samples, side + 1, side + 1, channels), "f2")), ((0, 0), (taps, taps), (taps, taps), (0, 0))

@@ -381,9 +381,9 @@ def _end_layer(found: Array, style: int, demod: int, noise: int, bias: int, z: i
     """The end of a layer from the sums of one slice."""
     samples, side, _, channels = found.shape
     whole = np.ascontiguousarray(found)
-    layer = {"TAPS": "0", "STRIP_ROWS": "1", "HALF_T": "0"}
-    blocks = -(-side * side * channels // 4 // 256)
-    ends = demod, noise, bias, style, z, to, 1, side, channels, 0
+    layer = {"TAPS": "0", "HALF_T": "0"}
+    blocks = -(-side * side * channels // 16 // 256)
+    ends = demod, noise, bias, style, z, to, 1, side, channels, 1, 0
     _layer(layer, (blocks, samples), whole.ctypes.data, 0, *ends, *numbers)
 
 
@@ -395,16 +395,17 @@ def _reduce(macros: dict[str, str], grid: tuple[int, ...], sums: int, quads: int
 def _layer(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     reads_half = macros["HALF_T"] == "1"
     if reads_half:  # of results that are demodulated already
-        sums, taps_at, noise, bias, style, z, x, slices, side, channels, left, style_count, gain, clamp = values
+        sums, taps_at, noise, bias, style, z, x, slices, side, channels, rows, *rest = values
+        left, style_count, gain, clamp = rest
         demod, demod_count, unit = 0, 0, 1.0
     else:
-        sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, left, *rest = values
-        style_count, demod_count, unit, gain, clamp = rest
+        sums, taps_at, demod, noise, bias, style, z, x, slices, side, channels, rows, *rest = values
+        left, style_count, demod_count, unit, gain, clamp = rest
     taps, samples = int(macros["TAPS"]), grid[1]
     if taps:
-        check_strips(grid[0], macros, side, channels)
+        check_strips(grid[0], side, channels, rows)
     else:
-        assert 0 <= 256 * grid[0] - side * side * channels // 4 < 256
+        assert 0 <= 256 * grid[0] - side * side * channels // (16 if slices == 1 else 4) < 256
     shape = 1 if taps else slices, samples, side + bool(taps), side + bool(taps), channels
     whole = at(sums, shape, "f2" if reads_half else "f4").sum(0, dtype=np.float32)
     for sample, t in enumerate(whole):
@@ -476,15 +477,15 @@ def _activation(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> 
 
 
 def _filter(macros: dict[str, str], grid: tuple[int, ...], u: int, taps_at: int, t: int, *sizes: int) -> None:
-    side, channels, left = sizes
+    side, channels, rows, left = sizes
     taps, samples = int(macros["TAPS"]), grid[1]
-    check_strips(grid[0], macros, side + 1, channels)
+    check_strips(grid[0], side + 1, channels, rows)
     f, sources = at(taps_at, (taps,)), floats(at(u, (samples, side, side, channels), "f2"))
     for source, to in zip(sources, at(t, (samples, side + 1, side + 1, channels), "f2"), strict=True):
         wide = np.zeros((side + 1, side + 1, channels), np.float32)
         wide[:side, :side] = source
-        rows = added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
-        to[...] = added(f[k] * _moved(rows, 0, left - k) for k in range(taps)).clip(-65504, 65504)
+        lines = added(f[k] * _moved(wide, left - k, 0) for k in range(taps))
+        to[...] = added(f[k] * _moved(lines, 0, left - k) for k in range(taps)).clip(-65504, 65504)
 
 
 def _table(address: int, layers: int) -> list[list[int]]:
@@ -603,9 +604,9 @@ def _halved(whole: Array, f: Array, left: int) -> Array:
 
 
 def _skip_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
-    to, side, channels, left = values
+    to, side, channels, rows, left = values
     samples, f = grid[1], at(taps_at, (int(macros["TAPS"]),))
-    assert 0 <= 128 * grid[0] - side * side * channels // 16 < 128
+    check_strips(grid[0], side // 2, channels, rows)
     whole = floats(at(source, (samples, side, side, channels), "f2"))
     found = at(to, (samples, side // 2, side // 2, channels), "f2")
     for sample in range(samples):

@@ -42,7 +42,7 @@ from gpu_backend.gradients.gpu.kernels import (
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
-from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
+from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_grid
 from gpu_backend.gradients.gpu.weights import (
     PackedConv,
     conv_geometry,
@@ -201,16 +201,18 @@ class GpuDiscriminator(KernelSequence):
         for block in self._blocks:
             self._convolve(block.conv0, block.x, {"out": block.z0}, samples, is_backward=False, slope=SLOPE)
             self._filter(block, samples)
+            strips = strip_grid(block.side // 2, block.inputs, samples, self._multiprocessors, step=2)
             self.launch(
                 skip_adjoint_kernel(TAPS),
-                (-(-(block.side**2) * block.inputs // 16 // 128), samples, 1),
-                (128, 1, 1),
+                (strips.blocks, samples, 1),
+                (STRIP_THREADS, 1, 1),
                 {
                     "from": np.uint64(block.x),
                     "filter": np.uint64(self._taps),
                     "to": np.uint64(self._halved),
                     "side": block.side,
                     "channels": block.inputs,
+                    "rows": strips.rows,
                     "left": TAPS - 2,
                 },
             )
@@ -518,10 +520,10 @@ class GpuDiscriminator(KernelSequence):
 
     def _filter(self, block: _Block, samples: int) -> None:
         """Enqueue the filter of the activations of a block's first convolution, to `_t`."""
-        rows = strip_rows(block.side, block.inputs, samples, self._multiprocessors)
+        strips = strip_grid(block.side + 1, block.inputs, samples, self._multiprocessors)
         self.launch(
-            filter_kernel(TAPS, rows=rows),
-            (strip_blocks(block.side + 1, rows, block.inputs), samples, 1),
+            filter_kernel(TAPS),
+            (strips.blocks, samples, 1),
             (STRIP_THREADS, 1, 1),
             {
                 "u": np.uint64(block.z0),
@@ -529,16 +531,17 @@ class GpuDiscriminator(KernelSequence):
                 "t": np.uint64(self._t),
                 "side": block.side,
                 "channels": block.inputs,
+                "rows": strips.rows,
                 "left": TAPS - 3,
             },
         )
 
     def _filter_adjoint(self, block: _Block, samples: int) -> None:
         """Enqueue its adjoint from `_t`, and the way back through the activation before it, to `_u0`."""
-        rows = strip_rows(block.side, block.inputs, samples, self._multiprocessors)
+        strips = strip_grid(block.side, block.inputs, samples, self._multiprocessors)
         self.launch(
-            filter_adjoint_kernel(TAPS, rows=rows),
-            (strip_blocks(block.side, rows, block.inputs), samples, 1),
+            filter_adjoint_kernel(TAPS),
+            (strips.blocks, samples, 1),
             (STRIP_THREADS, 1, 1),
             {
                 "t": np.uint64(self._t),
@@ -547,6 +550,7 @@ class GpuDiscriminator(KernelSequence):
                 "u": np.uint64(self._u0),
                 "side": block.side,
                 "channels": block.inputs,
+                "rows": strips.rows,
                 "left": TAPS - 3,
             },
         )

@@ -6,7 +6,6 @@ from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_STAGES,
     STREAMED_CHANNELS,
-    STRIP_ROWS,
     TURING_CONV_STAGES,
     ConvStages,
     GradientKernel,
@@ -34,7 +33,7 @@ def kernels_of_discriminator(taps: int, colours: int, architecture: str) -> tupl
     """
     return (
         *own_kernels_of_discriminator(taps, colours, architecture),
-        *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        filter_kernel(taps),
         skip_adjoint_kernel(taps),
         *(
             recipe
@@ -56,7 +55,7 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
         *(streamed_join_kernel(channels, taps) for channels in STREAMED_CHANNELS if architecture == "sm_90a"),
-        *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
+        filter_adjoint_kernel(taps),
         *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
@@ -77,9 +76,9 @@ def ended_conv_kernel(columns: int, stages: ConvStages, *, taps: int) -> Gradien
     return GradientKernel.of("discriminator_conv", **macros)
 
 
-def filter_adjoint_kernel(taps: int, *, rows: int) -> GradientKernel:
-    """Return the adjoint of the filter before a convolution with stride 2; a thread does so many rows."""
-    return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps, STRIP_ROWS=rows)
+def filter_adjoint_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of the filter before a convolution with stride 2."""
+    return GradientKernel.of("discriminator_filter_adjoint", TAPS=taps)
 
 
 def end_kernel(taps: int) -> GradientKernel:

@@ -36,13 +36,15 @@ from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
 from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.skips import ResnetSkips
-from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_blocks, strip_rows
+from gpu_backend.gradients.gpu.strips import STRIP_THREADS, StripGrid, strip_grid
 from gpu_backend.gradients.gpu.weights import activation_blocks, padded, pixels_per_block
 from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
 _ROW_THREADS = 512
+_THREADS, _PIXELS = 256, 4
+"""Of a block of gradient_layer without a filter, and of a thread of it where there is one slice."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -206,10 +208,10 @@ class GpuNetwork(KernelSequence):
                     samples,
                 )
             if layer.is_up:
-                rows = strip_rows(side, layer.outputs, samples, self._multiprocessors)
+                strips = strip_grid(side + 1, layer.outputs, samples, self._multiprocessors)
                 self.launch(
-                    filter_kernel(len(self.spec.resample_filter), rows=rows),
-                    (strip_blocks(side + 1, rows, layer.outputs), samples, 1),
+                    filter_kernel(len(self.spec.resample_filter)),
+                    (strips.blocks, samples, 1),
                     (STRIP_THREADS, 1, 1),
                     {
                         "u": np.uint64(self._us[0]),
@@ -217,6 +219,7 @@ class GpuNetwork(KernelSequence):
                         "t": np.uint64(self._t),
                         "side": side,
                         "channels": layer.outputs,
+                        "rows": strips.rows,
                         "left": up_conv_left_pad(len(self.spec.resample_filter)),
                     },
                 )
@@ -275,7 +278,9 @@ class GpuNetwork(KernelSequence):
             self._choice.most_sums(layer, self._placed.most_samples(layer.spec.resolution)) for layer in layers
         )
         self._sums = arrays.empty(4 * numbers)
-        self._skips = ResnetSkips(arrays, self._placed, self._choice, len(self.spec.resample_filter))
+        self._skips = ResnetSkips(
+            arrays, self._placed, self._choice, len(self.spec.resample_filter), self._multiprocessors
+        )
         wide, wider = (
             max(
                 self._placed.most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
@@ -313,13 +318,15 @@ class GpuNetwork(KernelSequence):
             slices, sums = self._convolve(layer, samples, is_backward=False), self._sums
             if layer.is_up and slices > 1:
                 add_slices(self, sums, samples * layer.forward.out_side**2 * layer.outputs, slices)
-        rows = strip_rows(side, layer.outputs, samples, self._multiprocessors) if layer.is_up else 1
-        pixel_blocks = -(-side * side * layer.outputs // 4 // STRIP_THREADS)
-        blocks = strip_blocks(side, rows, layer.outputs) if layer.is_up else pixel_blocks
+        if layer.is_up:
+            strips, threads = strip_grid(side, layer.outputs, samples, self._multiprocessors), STRIP_THREADS
+        else:
+            pixels = side * side // (_PIXELS if slices == 1 else 1)
+            strips, threads = StripGrid(-(-pixels * layer.outputs // 4 // _THREADS), 1), _THREADS
         self.launch(
-            layer_kernel(taps if layer.is_up else 0, rows=rows, reads_half=to_filter is not None),
-            (blocks, samples, 1),
-            (STRIP_THREADS, 1, 1),
+            layer_kernel(taps if layer.is_up else 0, reads_half=to_filter is not None),
+            (strips.blocks, samples, 1),
+            (threads, 1, 1),
             {
                 "sums": np.uint64(sums),
                 "filter": np.uint64(self._placed.filter),
@@ -332,6 +339,7 @@ class GpuNetwork(KernelSequence):
                 "slices": slices,
                 "side": side,
                 "channels": layer.outputs,
+                "rows": strips.rows,
                 "left": up_conv_left_pad(taps),
                 "style_count": self._placed.table.styles,
                 "gain": layer.act.gain,

@@ -15,6 +15,7 @@ from gpu_backend.gradients.gpu.kernels import skip_adjoint_kernel, skip_kernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedNetwork
 from gpu_backend.gradients.gpu.sequence import KernelSequence
+from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_grid
 from gpu_backend.ops.upfirdn import doubling_left_pad
 
 _THREADS = 128
@@ -29,10 +30,14 @@ class ResnetSkips:
         Own the memory.
     taps
         Of the resampling filter.
+    multiprocessors
+        Of the device.
     """
 
-    def __init__(self, arrays: DeviceArrays, placed: PlacedNetwork, choice: ConvChoice, taps: int) -> None:
-        self._placed, self._choice, self._taps = placed, choice, taps
+    def __init__(
+        self, arrays: DeviceArrays, placed: PlacedNetwork, choice: ConvChoice, taps: int, multiprocessors: int
+    ) -> None:
+        self._placed, self._choice, self._taps, self._multiprocessors = placed, choice, taps, multiprocessors
         most = {skip: placed.most_samples(skip.spec.resolution) for skip in placed.skips.values()}
         numbers = (choice.most_sums(skip, samples) for skip, samples in most.items())
         outputs = (samples * skip.outputs * skip.spec.resolution**2 for skip, samples in most.items())
@@ -72,16 +77,18 @@ class ResnetSkips:
             Address of (samples, side / 2, side / 2, outputs) fp16.
         """
         skip = self._placed.skips[index]
+        strips = strip_grid(skip.source, skip.outputs, samples, self._multiprocessors, step=2)
         sequence.launch(
             skip_adjoint_kernel(self._taps),
-            (-(-(skip.source**2) * skip.outputs // 4 // _THREADS), samples, 1),
-            (_THREADS, 1, 1),
+            (strips.blocks, samples, 1),
+            (STRIP_THREADS, 1, 1),
             {
                 "from": np.uint64(self._gradient),
                 "filter": np.uint64(self._placed.filter),
                 "to": np.uint64(scratch),
                 "side": skip.spec.resolution,
                 "channels": skip.outputs,
+                "rows": strips.rows,
                 "left": doubling_left_pad(self._taps),
             },
         )

@@ -2,23 +2,47 @@
 
 from __future__ import annotations
 
-from gpu_backend.gradients.gpu.kernels import STRIP_ROWS
+from dataclasses import dataclass
 
-STRIP_THREADS = 256
-"""Of a block: 64 channels of 4 x 4 strips."""
-_CHANNELS, _COLUMNS = 4, 4
-"""Of a strip."""
-_BUSY_THREADS = 256
-"""Of a multiprocessor, that wait for memory often enough to keep it busy."""
+STRIP_THREADS = 128
+"""Of a block."""
+_CHANNELS, _COLUMNS = 4, 2
+"""Of a thread."""
+_BLOCKS = ((1, 5), (2, 12), (4, None))
+"""Blocks of a multiprocessor that run at once, and the most rows of the input that a thread then reads.
 
-
-def strip_rows(side: int, channels: int, samples: int, multiprocessors: int) -> int:
-    """Return the rows of a strip, one of `STRIP_ROWS`: the most whose threads still fill the device."""
-    most, least = STRIP_ROWS
-    threads = samples * side**2 * channels // (_CHANNELS * _COLUMNS * most)
-    return most if threads >= _BUSY_THREADS * multiprocessors else least
+More blocks hide more of memory's latency, but strips of fewer rows read more of them twice.
+"""
 
 
-def strip_blocks(side: int, rows: int, channels: int) -> int:
-    """Return the blocks whose threads do a strip of so many rows each."""
-    return -(-channels // (16 * _CHANNELS)) * -(-side // (4 * _COLUMNS)) * -(-side // (4 * rows))
+@dataclass(frozen=True, slots=True)
+class StripGrid:
+    """Strips of a result.
+
+    Attributes
+    ----------
+    blocks
+        Of a sample.
+    rows
+        Of a strip.
+    """
+
+    blocks: int
+    rows: int
+
+
+def strip_grid(side: int, channels: int, samples: int, multiprocessors: int, step: int = 1) -> StripGrid:
+    """Return the strips of a result of `side` x `side` pixels, each with the fewest rows whose blocks run all at once.
+
+    Parameters
+    ----------
+    step
+        Rows of the input from one of the result to the next.
+    """
+    threads = -(-side // _COLUMNS) * (channels // _CHANNELS)
+    for blocks, most in _BLOCKS:
+        groups = max(1, multiprocessors * blocks // samples * STRIP_THREADS // threads)
+        rows = -(-side // groups)
+        if most is None or rows * step <= most:
+            break
+    return StripGrid(-(-threads * -(-side // rows) // STRIP_THREADS), rows)

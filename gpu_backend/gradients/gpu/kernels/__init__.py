@@ -37,8 +37,6 @@ _BUSY_STREAMS = {32: (4, 5), 64: (2, 4)}
 """The same with ends that take more registers."""
 _LOOKAHEAD = {32: 2, 64: 4}
 """Groups of channels whose share of the rest of a gradient is under way."""
-STRIP_ROWS = (2, 1)
-"""Rows that a thread filters: two read less, one fills the device where a layer is small."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +88,9 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
     return (
         *(_kernels_of_hopper(taps) if architecture == "sm_90a" else ()),
         *(conv_kernel(columns, stages) for columns in CONV_COLUMNS),
-        *(layer_kernel(taps, rows=rows) for rows in STRIP_ROWS),
-        *(filter_kernel(taps, rows=rows) for rows in STRIP_ROWS),
-        layer_kernel(0, rows=1),
+        layer_kernel(taps),
+        filter_kernel(taps),
+        layer_kernel(0),
         *_activation_kernels(with_skip=False),
         *(_kernels_of_skips(taps) if with_skips else ()),
         rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
@@ -122,11 +120,7 @@ def streamed_way_back_kernel(channels: int) -> GradientKernel:
 
 def streamed_adjoint_kernel(channels: int) -> GradientKernel:
     """Return its adjoint, which leaves fp16 gradients."""
-    return _streaming_kernel(
-        channels,
-        *_STREAMS[channels],
-        TAPS=0,
-    )
+    return _streaming_kernel(channels, *_STREAMS[channels])
 
 
 def streamed_join_kernel(channels: int, taps: int) -> GradientKernel:
@@ -180,21 +174,21 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(streamed_adjoint_kernel(channels) for channels in STREAMED_CHANNELS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
-        *(layer_kernel(taps, rows=rows, reads_half=True) for rows in STRIP_ROWS),
+        layer_kernel(taps, reads_half=True),
     )
 
 
-def layer_kernel(taps: int, *, rows: int, reads_half: bool = False) -> GradientKernel:
-    """Return the end of a layer, after a filter of so many taps, where a thread does so many rows, or without one.
+def layer_kernel(taps: int, *, reads_half: bool = False) -> GradientKernel:
+    """Return the end of a layer, after a filter of so many taps, or without one.
 
     With `reads_half` it filters what gradient_up_conv leaves.
     """
-    return GradientKernel.of("gradient_layer", TAPS=taps, STRIP_ROWS=rows, HALF_T=reads_half)
+    return GradientKernel.of("gradient_layer", TAPS=taps, HALF_T=reads_half)
 
 
-def filter_kernel(taps: int, *, rows: int) -> GradientKernel:
-    """Return the adjoint of the filter; a thread does so many rows."""
-    return GradientKernel.of("gradient_filter", TAPS=taps, STRIP_ROWS=rows)
+def filter_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of the filter."""
+    return GradientKernel.of("gradient_filter", TAPS=taps)
 
 
 def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> GradientKernel:

@@ -39,7 +39,7 @@ WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "ma
     "many channels, resnet": ({"architecture": "resnet"} | MANY, 132),
     "128 x 128": (LARGE, 132),
 }
-"""Networks, and multiprocessors: with one, K has no slices, and a thread filters two rows."""
+"""Networks, and multiprocessors: with one, K has no slices, and a thread filters many rows."""
 UGLY: dict[str, dict[str, Any]] = {
     "odd channels": {"channels": {4: 36, 8: 28, 16: 25}},
     "clamp": {"conv_clamp": 2.0} | WIDE,
@@ -262,7 +262,7 @@ def test_no_block_takes_more_shared_memory_than_a_gpu_of_the_architecture_has(ar
     assert 0 < driver.largest <= most
 
 
-def test_a_thread_filters_two_rows_where_that_fills_the_device() -> None:
+def test_a_thread_filters_few_rows_where_all_blocks_run_at_once() -> None:
     model = make_stylegan2(resolution=32, channels={4: 16, 8: 16, 16: 72, 32: 40})
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()
@@ -271,8 +271,10 @@ def test_a_thread_filters_two_rows_where_that_fills_the_device() -> None:
     assert error < 5e-3
     assert cosine > 0.999
     assert lengths < 0.05
-    filters = [dict(recipe.defines)["STRIP_ROWS"] for recipe in driver.recipes if recipe.stem == "gradient_filter"]
-    assert filters == 5 * ["2", "2", "1"], "at 32, 16 and 8"
+    filters = [
+        grid[0] for recipe, grid in zip(driver.recipes, driver.grids, strict=True) if recipe.stem == "gradient_filter"
+    ]
+    assert filters == 5 * [4, 4, 1], "strips of 11, 6 and 2 rows at 32, 16 and 8"
 
 
 @pytest.mark.parametrize(("architecture", "of_picture"), [("skip", False), ("skip", True), ("resnet", False)])

@@ -15,10 +15,7 @@ _THREADS = {
     "gradient_up_adjoint": 256,
     "gradient_up_conv": 256,
     "gradient_conv": 128,
-    "gradient_layer": 256,
     "gradient_skip": 128,
-    "gradient_skip_adjoint": 128,
-    "gradient_filter": 256,
     "gradient_handles": 1024,
 }
 
