@@ -13,6 +13,8 @@ from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_ROWS,
     CONV_STAGES,
+    NARROW_CHANNELS,
+    NARROW_DEPTH,
     PATCH_COLUMNS,
     TILE_ENDS,
     TURING_CONV_STAGES,
@@ -22,7 +24,10 @@ from gpu_backend.gradients.gpu.kernels import (
     ConvStages,
     GradientKernel,
     conv_kernel,
+    ended_tile_kernel,
     layer_conv_kernel,
+    narrow_up_adjoint_kernel,
+    narrow_up_conv_kernel,
     patch_conv_kernel,
     up_adjoint_kernel,
     up_conv_kernel,
@@ -35,7 +40,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _DEPTH = 64
 _ROW_NBYTES = 2 * _DEPTH
-_THREADS, _HOPPER_THREADS = 128, 256
+_THREADS, _HOPPER_THREADS, _WARPGROUP = 128, 256, 128
 _MOST_SLICES = 32
 _TILE_SIDE = 16
 _ALIGNMENT = 1024
@@ -51,6 +56,16 @@ _UP_PARITIES = 4
 _UP_SUM_PITCH = UP_COLUMNS + 8
 _MOST_UP_SIDE = 256
 """Of a larger source, a block's positions do not fit in shared memory."""
+_NARROW_TILE = 9, 14
+"""Rows and columns of positions of a tile of gradient_narrow_up_conv."""
+_NARROW_BLOCKS, _NARROW_TAPS = 2, 9
+"""Of it on a multiprocessor."""
+_ADJOINT_TILE, _ADJOINT_GROUPS = (4, 16), 4
+"""Rows and columns of pixels of a tile of gradient_narrow_up_adjoint, and warpgroups of a block, which do one each."""
+_PAIR = 2 * NARROW_CHANNELS
+"""Numbers of two neighbouring pixels, which TMA copies together."""
+PAIR_MARGIN = 2 * NARROW_CHANNELS
+"""Bytes that gradient_narrow_up_adjoint may read after the end of what it reads."""
 _CLUSTER_ROOM = {1: 1.0, 2: 1.0, 3: 0.875, 4: 0.875, 8: 0.75}
 """By blocks of a cluster: what part of the multiprocessors surely holds clusters, one block each. A cluster lies in one
 GPC, of at most 18 multiprocessors."""
@@ -61,7 +76,13 @@ _MOST_PAIRED = 3
 _NARROW_COLUMNS = 32
 _OF_TILE_ENDS = ("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")
 """What a convolution on Hopper takes besides its sums where it goes on with them."""
-
+_NO_TILE_END: Mapping[str, Value] = {
+    **dict.fromkeys(_OF_TILE_ENDS),
+    **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
+    "unit": 1.0,
+    "gain": 1.0,
+    "clamp": np.inf,
+}
 
 _REDUCE_THREADS = 128
 
@@ -77,7 +98,7 @@ class ConvLaunch:
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
-        Parameter -> what TMA copies of the array that the map's address names, "x" or "weight".
+        Parameter -> what TMA copies of the array that the map's address names, "x" or "weight", or to "t".
     encode
         Makes these; `Driver.tensor_map`.
     """
@@ -92,10 +113,13 @@ class ConvLaunch:
     maps: Mapping[str, TensorMap] = field(default_factory=dict)
 
     def enqueue(
-        self, sequence: KernelSequence, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None
+        self, sequence: KernelSequence, x: int, weight: int, to: int, end: Mapping[str, Value] | None = None
     ) -> None:
-        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
-        arrays = {"x": x, "weight": weight, "sums": sums}
+        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere.
+
+        `to` is that of its sums, or of the results t of a transposed convolution.
+        """
+        arrays = {"x": x, "weight": weight, "sums": to, "t": to}
         maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
         taken = self.kernel.parameters.names or ()
         places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
@@ -168,8 +192,29 @@ class ConvChoice:
 
     def to_filter(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of a transposed convolution that leaves demodulated fp16 results, if there is one."""
+        if not (self._is_on_hopper and layer.is_up):
+            return None
+        if layer.outputs == NARROW_CHANNELS and layer.inputs <= NARROW_DEPTH:
+            return self._narrow_up_launch(layer, samples)
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
-        return self._up_launch(layer, samples) if self._is_on_hopper and is_wide and layer.is_up else None
+        return self._up_launch(layer, samples) if is_wide else None
+
+    def to_end(self, layer: PlacedConv, samples: int, *, is_backward: bool, taps: int = 0) -> ConvLaunch | None:
+        """Return the launch of a convolution, or of its adjoint, with the end of a discriminator's, if there is one.
+
+        Parameters
+        ----------
+        taps
+            Macro of parts/discriminator_end.cuh.
+        """
+        if is_backward and not taps and self._is_narrow_adjoint(layer):
+            return self._narrow_adjoint_launch(layer, samples)
+        kernel = ended_tile_kernel(taps, is_up=layer.is_up)
+        is_there = kernel in self.kernels and self._is_tiled(layer, is_backward=is_backward)
+        _, outputs = _channels(layer, is_backward=is_backward)
+        if not is_there or outputs <= PATCH_COLUMNS[-1] or self._slices(layer, samples, is_backward=is_backward) > 1:
+            return None
+        return self._tile_launch(kernel, layer, samples, 1, is_backward=is_backward)
 
     def through_layer(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of an adjoint that goes back through the layer before, if there is one.
@@ -192,7 +237,7 @@ class ConvChoice:
 
     def _sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return how many numbers `to_sums` leaves."""
-        if not is_backward and self.to_filter(layer, samples):
+        if self._is_narrow_adjoint(layer) if is_backward else self.to_filter(layer, samples):
             return 0
         geometry = layer.backward if is_backward else layer.forward
         slices = self._slices(layer, samples, is_backward=is_backward)
@@ -243,6 +288,11 @@ class ConvChoice:
         is_wide = outputs > (PATCH_COLUMNS if layer.is_up else CONV_COLUMNS)[-1] and layer.source >= _LEAST_SIDE
         return self._is_on_hopper and is_wide and (is_backward or not layer.is_up) and not layer.is_skip
 
+    def _is_narrow_adjoint(self, layer: PlacedConv) -> bool:
+        """Whether gradient_narrow_up_adjoint computes the adjoint."""
+        is_narrow = layer.outputs == NARROW_CHANNELS and layer.inputs <= NARROW_DEPTH
+        return self._is_on_hopper and is_narrow and layer.is_up
+
     def _up_cluster(self, layer: PlacedConv, samples: int) -> int:
         """Return how many blocks of gradient_up_conv share K: the fewest of those that have least to do each."""
         groups = -(-layer.inputs // _DEPTH)
@@ -272,11 +322,7 @@ class ConvChoice:
             _HOPPER_THREADS,
             slices,
             {
-                **dict.fromkeys(_OF_TILE_ENDS),
-                **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
-                "unit": 1.0,
-                "gain": 1.0,
-                "clamp": np.inf,
+                **({} if "DISCRIMINATOR" in dict(kernel.defines) else _NO_TILE_END),
                 "side": layer.source,
                 "cin": inputs,
                 "cout": outputs,
@@ -324,6 +370,57 @@ class ConvChoice:
             {"x_map": pixels, "weight_map": _weight_map(layer, layer.inputs, layer.outputs, columns)},
         )
 
+    def _narrow_up_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
+        side, whole = layer.source, 2 * layer.source + 1
+        rows, columns = _NARROW_TILE
+        across = -(-(side + 1) // columns)
+        tiles = across * -(-(side + 1) // rows)
+        pixels = TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), (_DEPTH, columns + 1, rows + 1))
+        results = TensorMap(
+            Address("t", "region"),
+            (_PAIR, side, whole, samples),
+            (_PAIR, columns, 2 * rows),
+            row=whole * NARROW_CHANNELS,
+        )
+        space = -(-(rows + 1) * (columns + 1) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
+        return ConvLaunch(
+            narrow_up_conv_kernel(),
+            (min(samples * tiles, _NARROW_BLOCKS * self.multiprocessors), 1, 1),
+            _HOPPER_THREADS,
+            1,
+            {"side": side, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
+            _ALIGNMENT + _NARROW_TAPS * NARROW_CHANNELS * _ROW_NBYTES + 2 * space + 4 * rows * columns * _PAIR,
+            self.encode,
+            {
+                "x_map": pixels,
+                "weight_map": _weight_map(layer, layer.inputs, layer.outputs, NARROW_CHANNELS),
+                "t_map": results,
+            },
+        )
+
+    def _narrow_adjoint_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
+        side, whole = layer.source, 2 * layer.source + 1
+        rows, columns = _ADJOINT_TILE
+        across = -(-side // columns)
+        tiles = across * -(-side // rows)
+        pixels = TensorMap(
+            Address("x", "region"),
+            (_PAIR, side + 1, whole, samples),
+            (_PAIR, columns + 1, 2 * rows + 1),
+            row=whole * NARROW_CHANNELS,
+        )
+        space = -(-(2 * rows + 1) * (columns + 1) * 2 * _PAIR // _ALIGNMENT) * _ALIGNMENT
+        return ConvLaunch(
+            narrow_up_adjoint_kernel(),
+            (min(-(-samples * tiles // _ADJOINT_GROUPS), self.multiprocessors), 1, 1),
+            _WARPGROUP * _ADJOINT_GROUPS,
+            1,
+            {"side": side, "cout": layer.inputs, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
+            _ALIGNMENT + _NARROW_TAPS * NARROW_DEPTH * _PAIR + 2 * _ADJOINT_GROUPS * space,
+            self.encode,
+            {"x_map": pixels},
+        )
+
     @property
     def _stages(self) -> ConvStages:
         """The stages of the gradient_conv that this device has."""
@@ -333,6 +430,19 @@ class ConvChoice:
     @property
     def _is_on_hopper(self) -> bool:
         return up_conv_kernel(1) in self.kernels
+
+
+def end_arguments(
+    arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
+) -> dict[str, Value]:
+    """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
+    pointers = {name: pointer(arrays.get(name, 0)) for name in ("mask", "add", "out", "signs", "u")}
+    return {"bias": pointer(bias), **pointers, "unit": unit, "slope": slope}
+
+
+def pointer(address: int) -> np.uint64 | None:
+    """Return an address as an argument; 0 is the null pointer."""
+    return np.uint64(address) if address else None
 
 
 def tiles_of(side: int) -> int:

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice
+from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice, end_arguments, pointer
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     end_kernel,
     ended_conv_kernel,
@@ -273,7 +273,7 @@ class GpuDiscriminator(KernelSequence):
         last = self._blocks[-1]
         self._end(
             0,
-            _end_arguments({"out": self._d_output, "signs": last.signs, "u": self._u1}),
+            end_arguments({"out": self._d_output, "signs": last.signs, "u": self._u1}),
             samples,
             last.side // 2,
             last.outputs,
@@ -327,7 +327,8 @@ class GpuDiscriminator(KernelSequence):
             self._blocks.append(_Block(side, inputs, outputs, conv0, conv1, skip, x, z0, signs, output))
             x = output
         blocks = self._blocks
-        self._t = arrays.empty(2 * samples * max((block.side + 1) ** 2 * block.inputs for block in blocks))
+        numbers = samples * max((block.side + 1) ** 2 * block.inputs for block in blocks)
+        self._t = arrays.empty(2 * numbers + PAIR_MARGIN)
         self._u0 = arrays.empty(2 * samples * max(block.side**2 * block.inputs for block in blocks))
         self._halved = arrays.empty(2 * samples * max((block.side // 2) ** 2 * block.inputs for block in blocks))
         self._u1, self._d_output = (
@@ -382,7 +383,10 @@ class GpuDiscriminator(KernelSequence):
         return self._choice.most_sums(conv, self.samples) if is_cut else 4
 
     def _is_ended(self, conv: PlacedConv, samples: int, *, is_backward: bool) -> bool:
-        """Whether there are blocks enough for discriminator_conv, which computes all of K in each."""
+        """Whether there are blocks enough for a convolution that computes all of K in each, with its end."""
+        taps = TAPS if is_backward and not conv.is_up else 0
+        if self._choice.to_end(conv, samples, is_backward=is_backward, taps=taps):
+            return True
         grid = _grid(conv, samples, is_backward=is_backward)
         return int(np.prod(grid)) >= _LEAST_WAVES * self._multiprocessors
 
@@ -412,7 +416,7 @@ class GpuDiscriminator(KernelSequence):
             Arguments of parts/discriminator_join.cuh.
         """
         bias = conv.bias if slope != 1.0 else 0
-        end = _end_arguments(ends, bias=bias, unit=conv.packed.unit * gain, slope=slope)
+        end = end_arguments(ends, bias=bias, unit=conv.packed.unit * gain, slope=slope)
         weight = conv.backward_weight if is_backward else conv.forward_weight
         outputs = conv.inputs if is_backward else conv.outputs
         geometry = conv.backward if is_backward else conv.forward
@@ -423,13 +427,11 @@ class GpuDiscriminator(KernelSequence):
         is_plain = not is_backward and slope == 1.0 and not joined and set(ends) == {"out"}
         to_filter = self._choice.to_filter(conv, samples) if is_plain else None
         if to_filter:
-            plain: dict[str, Value] = {
-                "t": np.uint64(ends["out"]),
-                "demod": None,
-                "demod_count": 0,
-                "unit": end["unit"],
-            }
-            to_filter.enqueue(self, source, weight, self._sums, plain)
+            to_filter.enqueue(self, source, weight, ends["out"], {"demod": None, "demod_count": 0, "unit": end["unit"]})
+            return
+        ended = self._choice.to_end(conv, samples, is_backward=is_backward, taps=TAPS if joined else 0)
+        if ended:
+            ended.enqueue(self, source, weight, 0, {**end, **(joined or {})})
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
@@ -492,11 +494,11 @@ class GpuDiscriminator(KernelSequence):
         """
         x, side = self.maps[index - 1][:2] if index else (0, self.side)
         return {
-            "from": _pointer(halved),
+            "from": pointer(halved),
             "filter": np.uint64(self._taps),
-            "map": _pointer(x),
-            "wanted": _pointer(wanted[index - 1] if index else 0),
-            "numbers": _pointer(self._numbers[index - 1] if index else 0),
+            "map": pointer(x),
+            "wanted": pointer(wanted[index - 1] if index else 0),
+            "numbers": pointer(self._numbers[index - 1] if index else 0),
             "scale": np.uint64(scale),
             "left": TAPS - 2,
             "level": self._level(side),
@@ -561,15 +563,3 @@ def _distance_blocks(side: int) -> int:
 def _columns_of(outputs: int) -> int:
     """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
     return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))
-
-
-def _end_arguments(
-    arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
-) -> dict[str, Value]:
-    """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
-    pointers = {name: _pointer(arrays.get(name, 0)) for name in ("mask", "add", "out", "signs", "u")}
-    return {"bias": _pointer(bias), **pointers, "unit": unit, "slope": slope}
-
-
-def _pointer(address: int) -> np.uint64 | None:
-    return np.uint64(address) if address else None

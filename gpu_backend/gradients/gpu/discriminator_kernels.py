@@ -9,6 +9,7 @@ from gpu_backend.gradients.gpu.kernels import (
     TURING_CONV_STAGES,
     ConvStages,
     GradientKernel,
+    ended_tile_kernel,
     filter_kernel,
     kernels_of_step,
     skip_adjoint_kernel,
@@ -17,7 +18,10 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _NARROW = ConvStages(3, 32)
 """For so few input channels that a deeper stage would be half empty."""
-_SHARED = ("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv")
+_SHARED = (
+    *("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv"),
+    *("gradient_narrow_up_conv", "gradient_narrow_up_adjoint"),
+)
 """Stems of kernels of a generator's step that `ConvChoice` launches."""
 
 
@@ -51,12 +55,18 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
             for columns in CONV_COLUMNS
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
+        *(ended_tile_kernels(taps) if architecture == "sm_90a" else ()),
         *(filter_adjoint_kernel(taps, rows=rows) for rows in STRIP_ROWS),
         *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
         GradientKernel("discriminator_distance"),
     )
+
+
+def ended_tile_kernels(taps: int) -> tuple[GradientKernel, ...]:
+    """Return a block's second convolution and the adjoint of its first one for Hopper, with their ends."""
+    return ended_tile_kernel(0, is_up=True), ended_tile_kernel(taps, is_up=False)
 
 
 def stages_of(inputs: int, *, is_turing: bool) -> ConvStages:

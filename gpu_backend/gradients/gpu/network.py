@@ -23,7 +23,14 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices, tiles_of
+from gpu_backend.gradients.gpu.conv_choice import (
+    PAIR_MARGIN,
+    ConvChoice,
+    ConvLaunch,
+    add_slices,
+    end_arguments,
+    tiles_of,
+)
 from gpu_backend.gradients.gpu.kernels import (
     ROW_CLUSTER,
     GradientKernel,
@@ -173,14 +180,15 @@ class GpuNetwork(KernelSequence):
         if of_picture:
             self._picture_gradients(block, gradient, samples)
         slices, is_activated = 1, False
+        # What the adjoint of the layer after leaves, its unit, and whether it is fp16.
+        left, left_unit, is_half = None if of_picture else gradient, 1.0, not of_picture
         for index in range(last, -1, -1):
             layer, is_last = self._placed.layers[index], index == last
             side = layer.spec.resolution
-            own_gradient = None if of_picture else gradient
             if not is_activated:
                 self._activate(
-                    own_gradient if is_last else self._sums,
-                    1.0 if is_last else self._placed.layers[index + 1].packed.unit,
+                    left,
+                    left_unit,
                     1.0 / unit,
                     None if is_last else self._placed.layers[index + 1],
                     layer,
@@ -188,7 +196,7 @@ class GpuNetwork(KernelSequence):
                     self._skips.of_activation(index, last),
                     slices,
                     samples,
-                    is_half=is_last and not of_picture,
+                    is_half=is_half,
                 )
             if layer.is_up:
                 rows = strip_rows(side, layer.outputs, samples, self._multiprocessors)
@@ -206,13 +214,23 @@ class GpuNetwork(KernelSequence):
                     },
                 )
             conv = self._through_layer(index, samples, of_picture=of_picture)
-            is_activated = conv is not None
+            to_half = None if self._placed.skips else self._choice.to_end(layer, samples, is_backward=True)
+            is_activated, is_half = conv is not None, False
             if conv:
                 end = self._way_back(layer, self._placed.layers[index - 1] if index else None)
                 self._launch_conv(conv, layer, end, is_backward=True)
                 self._us.reverse()
+            elif to_half:
+                slices, left, left_unit, is_half = 1, self._us[1], 1.0, True
+                self._launch_conv(
+                    to_half, layer, end_arguments({"out": left}, unit=layer.packed.unit), is_backward=True
+                )
             else:
-                slices = self._convolve(layer, samples, is_backward=True)
+                slices, left, left_unit = (
+                    self._convolve(layer, samples, is_backward=True),
+                    self._sums,
+                    layer.packed.unit,
+                )
             if index + 1 in self._placed.skips:
                 self._skips.backward(self, index + 1, self._t, samples)
         if not is_activated:
@@ -269,7 +287,7 @@ class GpuNetwork(KernelSequence):
             for margin in (0, 1)
         )
         self._us = [arrays.empty(2 * wide) for _ in range(2)]  # what reads the first may write the second
-        self._t = arrays.empty(2 * wider)
+        self._t = arrays.empty(2 * wider + PAIR_MARGIN)
         back_tables = {
             (block, of_picture, is_alone): self._back_table(block, 1 if is_alone else 2, of_picture=of_picture)
             for block in {layer.spec.resolution for layer in layers}
@@ -293,7 +311,7 @@ class GpuNetwork(KernelSequence):
         to_filter = self._choice.to_filter(layer, samples)
         if to_filter:
             slices, sums = 1, self._t
-            self._launch_conv(to_filter, layer, {"t": np.uint64(sums), **demod}, is_backward=False)
+            self._launch_conv(to_filter, layer, demod, is_backward=False, to=sums)
         else:
             slices, sums = self._convolve(layer, samples, is_backward=False), self._sums
             if layer.is_up and slices > 1:
@@ -391,10 +409,13 @@ class GpuNetwork(KernelSequence):
         self._launch_conv(conv, layer, {}, is_backward=is_backward)
         return conv.slices
 
-    def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
-        """Enqueue a convolution or its adjoint, and what becomes of its sums."""
+    def _launch_conv(
+        self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool, to: int = 0
+    ) -> None:
+        """Enqueue a convolution or its adjoint, and what becomes of its sums; `to` is 0 for `_sums`."""
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
-        conv.enqueue(self, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end)
+        weight = layer.backward_weight if is_backward else layer.forward_weight
+        conv.enqueue(self, source, weight, to or self._sums, end)
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""
