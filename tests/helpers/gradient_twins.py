@@ -341,7 +341,9 @@ def _narrow_up_conv(
 
 
 def _narrow_up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *rest: Any) -> None:
-    *end, side, cout, across, tiles, all_tiles = rest
+    out, *rest = rest
+    skip, rest = (rest[:6], rest[6:]) if macros["SKIP"] == "1" else (None, rest)
+    side, cout, across, tiles, all_tiles, unit = rest
     samples, whole = all_tiles // tiles, 2 * side + 1
     assert (across, tiles // across) == (-(-side // 16), -(-side // 4))
     assert 0 < 4 * grid[0] < all_tiles + 4
@@ -351,7 +353,23 @@ def _narrow_up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: byt
     for tap, kernel in enumerate(floats(at(weight, (9, cout, 32), "f2"))):
         y, column = divmod(tap, 3)
         found += source[:, y : y + 2 * side : 2, column : column + 2 * side : 2] @ kernel.T
-    end_channels({"TAPS": "0"}, found, *end)
+    if skip is None:
+        at(out, found.shape, "f2")[...] = (unit * found).clip(-65504, 65504)
+        return
+    halved_map, skip_weight, bias, mask, slope, skip_unit = skip
+    halved = _mapped(halved_map, (32, side, side, samples), (32, 16, 4))
+    sums = floats(at(halved, (samples, side, side, 32), "f2")) @ floats(at(skip_weight, (cout, 32), "f2")).T
+    end_channels({"TAPS": "0"}, found, bias, mask, 0, out, 0, 0, unit, slope, beside=skip_unit * sums)
+
+
+def _skip_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *rest: Any) -> None:
+    out, pixels, cin, cout, unit = rest
+    columns = int(macros["COLUMNS"])
+    assert 0 <= grid[1] * columns - cout < columns
+    assert 0 < grid[0] * 256 < pixels + 256
+    x = _mapped(x_map, (cin, pixels, 1, 1), (64, 64, 1))
+    found = floats(at(x, (pixels, cin), "f2")) @ floats(at(weight, (cout, cin), "f2")).T
+    at(out, (pixels, cout), "f2")[...] = (unit * found).clip(-65504, 65504)
 
 
 def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *values: Any) -> None:
@@ -636,6 +654,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_skip": _skip,
     "gradient_skip_adjoint": _skip_adjoint,
     "discriminator_conv": _ended_conv,
+    "discriminator_skip": _skip_conv,
     **DISCRIMINATOR_TWINS,
     **OBJECTIVE_TWINS,
 }

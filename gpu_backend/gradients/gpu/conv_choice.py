@@ -16,6 +16,7 @@ from gpu_backend.gradients.gpu.kernels import (
     NARROW_CHANNELS,
     NARROW_DEPTH,
     PATCH_COLUMNS,
+    SKIP_COLUMNS,
     TILE_ENDS,
     TURING_CONV_STAGES,
     UP_CLUSTERS,
@@ -29,6 +30,7 @@ from gpu_backend.gradients.gpu.kernels import (
     narrow_up_adjoint_kernel,
     narrow_up_conv_kernel,
     patch_conv_kernel,
+    skip_conv_kernel,
     up_adjoint_kernel,
     up_conv_kernel,
     way_back_kernel,
@@ -66,6 +68,9 @@ _PAIR = 2 * NARROW_CHANNELS
 """Numbers of two neighbouring pixels, which TMA copies together."""
 PAIR_MARGIN = 2 * NARROW_CHANNELS
 """Bytes that gradient_narrow_up_adjoint may read after the end of what it reads."""
+_SKIP_PIXELS, _SKIP_GROUPS, _SKIP_STAGES = 64, 4, 4
+"""Of a tile of discriminator_skip, which each warpgroup of a block does for itself, and tiles that it holds."""
+_MOST_SKIP_WEIGHTS = 1 << 15
 _CLUSTER_ROOM = {1: 1.0, 2: 1.0, 3: 0.875, 4: 0.875, 8: 0.75}
 """By blocks of a cluster: what part of the multiprocessors surely holds clusters, one block each. A cluster lies in one
 GPC, of at most 18 multiprocessors."""
@@ -98,7 +103,7 @@ class ConvLaunch:
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
-        Parameter -> what TMA copies of the array that the map's address names, "x" or "weight", or to "t".
+        Parameter -> what TMA copies of the array that the map's address names, as `enqueue` does.
     encode
         Makes these; `Driver.tensor_map`.
     """
@@ -113,13 +118,20 @@ class ConvLaunch:
     maps: Mapping[str, TensorMap] = field(default_factory=dict)
 
     def enqueue(
-        self, sequence: KernelSequence, x: int, weight: int, to: int, end: Mapping[str, Value] | None = None
+        self,
+        sequence: KernelSequence,
+        x: int,
+        weight: int,
+        to: int,
+        end: Mapping[str, Value] | None = None,
+        *,
+        halved: int = 0,
     ) -> None:
         """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere.
 
-        `to` is that of its sums, or of the results t of a transposed convolution.
+        `to` is that of its sums, or of fp16 results.
         """
-        arrays = {"x": x, "weight": weight, "sums": to, "t": to}
+        arrays = {"x": x, "weight": weight, "sums": to, "t": to, "out": to, "halved": halved}
         maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
         taken = self.kernel.parameters.names or ()
         places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
@@ -199,6 +211,36 @@ class ConvChoice:
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
         return self._up_launch(layer, samples) if is_wide else None
 
+    def to_half(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of the adjoint of a transposed convolution that leaves fp16 results, if there is one."""
+        return self._narrow_adjoint_launch(layer, samples, with_skip=False)
+
+    def to_block_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of an adjoint that ends a discriminator's block, with the skip, if there is one."""
+        return self._narrow_adjoint_launch(layer, samples, with_skip=True)
+
+    def to_skip(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> ConvLaunch | None:
+        """Return the launch of a discriminator's skip, or of its adjoint, with fp16 results, if there is one."""
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        groups = -(-inputs // _DEPTH)
+        fitting = tuple(columns for columns in SKIP_COLUMNS if groups * _DEPTH * columns <= _MOST_SKIP_WEIGHTS)
+        if not (layer.is_skip and fitting and skip_conv_kernel(fitting[0]) in self.kernels):
+            return None
+        columns, pixels = _columns_of(outputs, fitting), samples * layer.source**2
+        across = -(-outputs // columns)
+        blocks = min(-(-pixels // (_SKIP_PIXELS * _SKIP_GROUPS)), max(1, self.multiprocessors // across))
+        extents = inputs, pixels, 1, 1
+        return ConvLaunch(
+            skip_conv_kernel(columns),
+            (blocks, across, 1),
+            _WARPGROUP * _SKIP_GROUPS,
+            1,
+            {"pixels": pixels, "cin": inputs, "cout": outputs},
+            _ALIGNMENT + (groups * columns + _SKIP_GROUPS * _SKIP_STAGES * _SKIP_PIXELS) * _ROW_NBYTES,
+            self.encode,
+            {"x_map": TensorMap(Address("x", "region"), extents, (_DEPTH, _SKIP_PIXELS, 1))},
+        )
+
     def to_end(self, layer: PlacedConv, samples: int, *, is_backward: bool, taps: int = 0) -> ConvLaunch | None:
         """Return the launch of a convolution, or of its adjoint, with the end of a discriminator's, if there is one.
 
@@ -207,8 +249,6 @@ class ConvChoice:
         taps
             Macro of parts/discriminator_end.cuh.
         """
-        if is_backward and not taps and self._is_narrow_adjoint(layer):
-            return self._narrow_adjoint_launch(layer, samples)
         kernel = ended_tile_kernel(taps, is_up=layer.is_up)
         is_there = kernel in self.kernels and self._is_tiled(layer, is_backward=is_backward)
         _, outputs = _channels(layer, is_backward=is_backward)
@@ -398,7 +438,10 @@ class ConvChoice:
             },
         )
 
-    def _narrow_adjoint_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
+    def _narrow_adjoint_launch(self, layer: PlacedConv, samples: int, *, with_skip: bool) -> ConvLaunch | None:
+        kernel = narrow_up_adjoint_kernel(with_skip=with_skip)
+        if kernel not in self.kernels or not self._is_narrow_adjoint(layer):
+            return None
         side, whole = layer.source, 2 * layer.source + 1
         rows, columns = _ADJOINT_TILE
         across = -(-side // columns)
@@ -409,16 +452,21 @@ class ConvChoice:
             (_PAIR, columns + 1, 2 * rows + 1),
             row=whole * NARROW_CHANNELS,
         )
-        space = -(-(2 * rows + 1) * (columns + 1) * 2 * _PAIR // _ALIGNMENT) * _ALIGNMENT
+        space = 2 * -(-(2 * rows + 1) * (columns + 1) * 2 * _PAIR // _ALIGNMENT) * _ALIGNMENT
+        maps, taps = {"x_map": pixels}, _NARROW_TAPS
+        if with_skip:
+            extents = NARROW_CHANNELS, side, side, samples
+            maps["halved_map"] = TensorMap(Address("halved", "region"), extents, (NARROW_CHANNELS, columns, rows))
+            space, taps = space + rows * columns * _PAIR, taps + 1
         return ConvLaunch(
-            narrow_up_adjoint_kernel(),
+            kernel,
             (min(-(-samples * tiles // _ADJOINT_GROUPS), self.multiprocessors), 1, 1),
             _WARPGROUP * _ADJOINT_GROUPS,
             1,
             {"side": side, "cout": layer.inputs, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
-            _ALIGNMENT + _NARROW_TAPS * NARROW_DEPTH * _PAIR + 2 * _ADJOINT_GROUPS * space,
+            _ALIGNMENT + taps * NARROW_DEPTH * _PAIR + _ADJOINT_GROUPS * space,
             self.encode,
-            {"x_map": pixels},
+            maps,
         )
 
     @property
@@ -430,19 +478,6 @@ class ConvChoice:
     @property
     def _is_on_hopper(self) -> bool:
         return up_conv_kernel(1) in self.kernels
-
-
-def end_arguments(
-    arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
-) -> dict[str, Value]:
-    """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
-    pointers = {name: pointer(arrays.get(name, 0)) for name in ("mask", "add", "out", "signs", "u")}
-    return {"bias": pointer(bias), **pointers, "unit": unit, "slope": slope}
-
-
-def pointer(address: int) -> np.uint64 | None:
-    """Return an address as an argument; 0 is the null pointer."""
-    return np.uint64(address) if address else None
 
 
 def tiles_of(side: int) -> int:

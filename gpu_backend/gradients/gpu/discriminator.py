@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
-from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice, end_arguments, pointer
+from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     end_kernel,
     ended_conv_kernel,
@@ -214,6 +214,11 @@ class GpuDiscriminator(KernelSequence):
                     "left": TAPS - 2,
                 },
             )
+            whole = self._choice.to_block_end(block.conv1, samples)
+            if whole:
+                end = self._block_end(block)
+                whole.enqueue(self, self._t, block.conv1.backward_weight, block.output, end, halved=self._halved)
+                continue
             self._convolve(block.skip, self._halved, {"out": self._d_output}, samples, is_backward=False)
             # The adjoint of a transposed convolution, as which it is placed, is the convolution.
             ends = {"mask": block.signs, "add": self._d_output, "out": block.output}
@@ -273,7 +278,7 @@ class GpuDiscriminator(KernelSequence):
         last = self._blocks[-1]
         self._end(
             0,
-            end_arguments({"out": self._d_output, "signs": last.signs, "u": self._u1}),
+            _end_arguments({"out": self._d_output, "signs": last.signs, "u": self._u1}),
             samples,
             last.side // 2,
             last.outputs,
@@ -385,7 +390,8 @@ class GpuDiscriminator(KernelSequence):
     def _is_ended(self, conv: PlacedConv, samples: int, *, is_backward: bool) -> bool:
         """Whether there are blocks enough for a convolution that computes all of K in each, with its end."""
         taps = TAPS if is_backward and not conv.is_up else 0
-        if self._choice.to_end(conv, samples, is_backward=is_backward, taps=taps):
+        is_own = self._choice.to_end(conv, samples, is_backward=is_backward, taps=taps)
+        if is_own or self._choice.to_skip(conv, samples, is_backward=is_backward):
             return True
         grid = _grid(conv, samples, is_backward=is_backward)
         return int(np.prod(grid)) >= _LEAST_WAVES * self._multiprocessors
@@ -416,7 +422,7 @@ class GpuDiscriminator(KernelSequence):
             Arguments of parts/discriminator_join.cuh.
         """
         bias = conv.bias if slope != 1.0 else 0
-        end = end_arguments(ends, bias=bias, unit=conv.packed.unit * gain, slope=slope)
+        end = _end_arguments(ends, bias=bias, unit=conv.packed.unit * gain, slope=slope)
         weight = conv.backward_weight if is_backward else conv.forward_weight
         outputs = conv.inputs if is_backward else conv.outputs
         geometry = conv.backward if is_backward else conv.forward
@@ -429,9 +435,13 @@ class GpuDiscriminator(KernelSequence):
         if to_filter:
             to_filter.enqueue(self, source, weight, ends["out"], {"demod": None, "demod_count": 0, "unit": end["unit"]})
             return
+        skip = self._choice.to_skip(conv, samples, is_backward=is_backward)
+        if skip:
+            skip.enqueue(self, source, weight, ends["out"], {"unit": end["unit"]})
+            return
         ended = self._choice.to_end(conv, samples, is_backward=is_backward, taps=TAPS if joined else 0)
         if ended:
-            ended.enqueue(self, source, weight, 0, {**end, **(joined or {})})
+            ended.enqueue(self, source, weight, self._sums, {**end, **(joined or {})})
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
@@ -494,11 +504,11 @@ class GpuDiscriminator(KernelSequence):
         """
         x, side = self.maps[index - 1][:2] if index else (0, self.side)
         return {
-            "from": pointer(halved),
+            "from": _pointer(halved),
             "filter": np.uint64(self._taps),
-            "map": pointer(x),
-            "wanted": pointer(wanted[index - 1] if index else 0),
-            "numbers": pointer(self._numbers[index - 1] if index else 0),
+            "map": _pointer(x),
+            "wanted": _pointer(wanted[index - 1] if index else 0),
+            "numbers": _pointer(self._numbers[index - 1] if index else 0),
             "scale": np.uint64(scale),
             "left": TAPS - 2,
             "level": self._level(side),
@@ -511,6 +521,17 @@ class GpuDiscriminator(KernelSequence):
             "bias": np.uint64(conv.bias),
             "z": np.uint64(out),
             "unit": conv.packed.unit,
+        }
+
+    def _block_end(self, block: _Block) -> dict[str, Value]:
+        """Return what the second convolution needs to end its block with the skip."""
+        return {
+            "skip_weight": np.uint64(block.skip.forward_weight),
+            "bias": np.uint64(block.conv1.bias),
+            "mask": np.uint64(block.signs),
+            "slope": SLOPE,
+            "unit": block.conv1.packed.unit,
+            "skip_unit": block.skip.packed.unit,
         }
 
     def _filter(self, block: _Block, samples: int) -> None:
@@ -563,3 +584,15 @@ def _distance_blocks(side: int) -> int:
 def _columns_of(outputs: int) -> int:
     """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
     return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))
+
+
+def _end_arguments(
+    arrays: Mapping[str, int], *, bias: int = 0, unit: float = 1.0, slope: float = 1.0
+) -> dict[str, Value]:
+    """Return arguments of parts/discriminator_end.cuh; arrays that are left out are null."""
+    pointers = {name: _pointer(arrays.get(name, 0)) for name in ("mask", "add", "out", "signs", "u")}
+    return {"bias": _pointer(bias), **pointers, "unit": unit, "slope": slope}
+
+
+def _pointer(address: int) -> np.uint64 | None:
+    return np.uint64(address) if address else None

@@ -28,7 +28,6 @@ from gpu_backend.gradients.gpu.conv_choice import (
     ConvChoice,
     ConvLaunch,
     add_slices,
-    end_arguments,
     tiles_of,
 )
 from gpu_backend.gradients.gpu.kernels import (
@@ -214,7 +213,7 @@ class GpuNetwork(KernelSequence):
                     },
                 )
             conv = self._through_layer(index, samples, of_picture=of_picture)
-            to_half = None if self._placed.skips else self._choice.to_end(layer, samples, is_backward=True)
+            to_half = None if self._placed.skips else self._choice.to_half(layer, samples)
             is_activated, is_half = conv is not None, False
             if conv:
                 end = self._way_back(layer, self._placed.layers[index - 1] if index else None)
@@ -222,9 +221,7 @@ class GpuNetwork(KernelSequence):
                 self._us.reverse()
             elif to_half:
                 slices, left, left_unit, is_half = 1, self._us[1], 1.0, True
-                self._launch_conv(
-                    to_half, layer, end_arguments({"out": left}, unit=layer.packed.unit), is_backward=True
-                )
+                self._launch_conv(to_half, layer, {"unit": layer.packed.unit}, is_backward=True, to=left)
             else:
                 slices, left, left_unit = (
                     self._convolve(layer, samples, is_backward=True),

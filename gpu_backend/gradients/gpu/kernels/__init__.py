@@ -19,6 +19,8 @@ UP_COLUMNS = 64
 """The same of gradient_up_conv."""
 NARROW_CHANNELS, NARROW_DEPTH = 32, 64
 """Output channels of gradient_narrow_up_conv, and the most input channels; of its adjoint the other way round."""
+SKIP_COLUMNS = (128, 64, 32)
+"""Output channels of a block of discriminator_skip."""
 UP_CLUSTERS = (1, 2, 3, 4, 8)
 """Blocks of it that may share K."""
 _PATCH_STAGES = {128: 3, 64: 4, 32: 6}
@@ -125,14 +127,19 @@ def narrow_up_conv_kernel() -> GradientKernel:
     return GradientKernel("gradient_narrow_up_conv")
 
 
-def narrow_up_adjoint_kernel() -> GradientKernel:
-    """Return its adjoint, which leaves fp16 results."""
-    return GradientKernel("gradient_narrow_up_adjoint")
+def narrow_up_adjoint_kernel(*, with_skip: bool) -> GradientKernel:
+    """Return its adjoint, which leaves fp16 results; with a skip it ends a block of a discriminator."""
+    return GradientKernel.of("gradient_narrow_up_adjoint", SKIP=with_skip)
 
 
 def up_conv_kernel(cluster: int) -> GradientKernel:
     """Return the transposed convolution for Hopper, of which so many blocks share K, one of `UP_CLUSTERS`."""
     return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS, STAGES=_UP_STAGES, CLUSTER=cluster)
+
+
+def skip_conv_kernel(columns: int) -> GradientKernel:
+    """Return the convolution of a discriminator's skip for Hopper, one of `SKIP_COLUMNS` of a block."""
+    return GradientKernel.of("discriminator_skip", COLUMNS=columns)
 
 
 def ended_tile_kernel(taps: int, *, is_up: bool) -> GradientKernel:
@@ -161,7 +168,7 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
         narrow_up_conv_kernel(),
-        narrow_up_adjoint_kernel(),
+        narrow_up_adjoint_kernel(with_skip=False),
         *(layer_kernel(taps, rows=rows, reads_half=True) for rows in STRIP_ROWS),
     )
 

@@ -16,36 +16,44 @@
 
 enum : int { MOST_PAIRS = (TAPS + 1) / 2 };  // of a tap and a sample along an axis
 
-// Of eight channels of a pixel.
+// Of eight channels of ROWS pixels below each other.
+template <int ROWS>
 __device__ __forceinline__ void join(
-    float (&v)[8], int sample, int y, int x, int side, int channel, int channels, DISCRIMINATOR_JOIN_PARAMETERS) {
+    float (&v)[ROWS][8], int sample, int y, int x, int side, int channel, int channels, DISCRIMINATOR_JOIN_PARAMETERS) {
     if (from) {
-        const int row = y - left, column = x - left, half_side = side / 2;
-        const int first_row = row & 1, first_column = column & 1;  // the first tap that meets a sample
+        const int column = x - left, half_side = side / 2;
+        const int first_column = column & 1;  // the first tap that meets a sample
         const half_bits* whole = from + (size_t)sample * half_side * half_side * channels + channel;
 #pragma unroll
-        for (int i = 0; i < MOST_PAIRS; ++i) {
-            const int tap_row = first_row + 2 * i, in_row = (row + tap_row) >> 1, safe_row = min(max(in_row, 0), half_side - 1);
-            const float row_share = tap_row < TAPS && in_row == safe_row ? filter[tap_row] : 0.0f;
+        for (int below = 0; below < ROWS; ++below) {
+            const int row = y + below - left, first_row = row & 1;
 #pragma unroll
-            for (int j = 0; j < MOST_PAIRS; ++j) {
-                // No branch around the load, so that many are under way together.
-                const int tap = first_column + 2 * j, in_column = (column + tap) >> 1, safe_column = min(max(in_column, 0), half_side - 1);
-                const float share = tap < TAPS && in_column == safe_column ? row_share * filter[tap] : 0.0f;
-                float q[8];
-                load_many(whole + (size_t)(safe_row * half_side + safe_column) * channels, q);
+            for (int i = 0; i < MOST_PAIRS; ++i) {
+                const int tap_row = first_row + 2 * i, in_row = (row + tap_row) >> 1, safe_row = min(max(in_row, 0), half_side - 1);
+                const float row_share = tap_row < TAPS && in_row == safe_row ? filter[tap_row] : 0.0f;
 #pragma unroll
-                for (int k = 0; k < 8; ++k) v[k] = fmaf(share, q[k], v[k]);
+                for (int j = 0; j < MOST_PAIRS; ++j) {
+                    // No branch around the load, so that many are under way together.
+                    const int tap = first_column + 2 * j, in_column = (column + tap) >> 1, safe_column = min(max(in_column, 0), half_side - 1);
+                    const float share = tap < TAPS && in_column == safe_column ? row_share * filter[tap] : 0.0f;
+                    float q[8];
+                    load_many(whole + (size_t)(safe_row * half_side + safe_column) * channels, q);
+#pragma unroll
+                    for (int k = 0; k < 8; ++k) v[below][k] = fmaf(share, q[k], v[below][k]);
+                }
             }
         }
     }
     if (map) {
-        const size_t at = ((size_t)sample * side + y) * side + x, place = at * channels + channel;
-        const float factor = level * scale[sample], along = factor * numbers[2 * at], across = factor * numbers[2 * at + 1];
-        float q[8], w[8];
-        load_many(map + place, q);
-        load_many(wanted + place, w);
 #pragma unroll
-        for (int k = 0; k < 8; ++k) v[k] += fmaf(along, q[k], across * w[k]);
+        for (int below = 0; below < ROWS; ++below) {
+            const size_t at = ((size_t)sample * side + min(y + below, side - 1)) * side + x, place = at * channels + channel;
+            const float factor = level * scale[sample], along = factor * numbers[2 * at], across = factor * numbers[2 * at + 1];
+            float q[8], w[8];
+            load_many(map + place, q);
+            load_many(wanted + place, w);
+#pragma unroll
+            for (int k = 0; k < 8; ++k) v[below][k] += fmaf(along, q[k], across * w[k]);
+        }
     }
 }

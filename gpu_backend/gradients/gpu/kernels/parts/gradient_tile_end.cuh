@@ -97,6 +97,9 @@ __device__ __forceinline__ void leave_sums(const float (&sum)[2][COLUMNS / 2], u
 
 // `shared` is the address of TILE_END_NBYTES that no copy and no product uses any more in this thread; y0 and x0 are the tile's first pixel.
 #if DISCRIMINATOR
+static_assert(THREADS == SIDE * RESULT_CHUNKS, "a thread ends a column's pixels of its eight channels");
+enum : int { TOGETHER = 4 };  // pixels whose loads are under way together
+
 __device__ __forceinline__ void end_tile(
     const float (&sum)[2][COLUMNS / 2], unsigned shared, int sample, int y0, int x0, int side, int first_channel, int channels,
 #if TAPS
@@ -107,18 +110,20 @@ __device__ __forceinline__ void end_tile(
     __syncthreads();  // all products are done
     leave_sums(sum, shared);
     __syncthreads();
-#pragma unroll 2
-    for (int item = threadIdx.x; item < TILE_PIXELS * RESULT_CHUNKS; item += THREADS) {
-        const int pixel = item / RESULT_CHUNKS, chunk = item % RESULT_CHUNKS, y = y0 + (pixel >> 4), x = x0 + (pixel & 15);
-        const int channel = first_channel + chunk * 8;
-        if (y >= side || x >= side || channel >= channels) continue;
-        float v[8];
+    const int chunk = threadIdx.x % RESULT_CHUNKS, column = threadIdx.x / RESULT_CHUNKS, channel = first_channel + chunk * 8;
+    if (x0 + column >= side || channel >= channels) return;
+#pragma unroll 1
+    for (int row = 0; row < SIDE; row += TOGETHER) {
+        if (y0 + row >= side) return;
+        float v[TOGETHER][8];
 #pragma unroll
-        for (int i = 0; i < 8; i += 4)
-            asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n"
-                         : "=f"(v[i]), "=f"(v[i + 1]), "=f"(v[i + 2]), "=f"(v[i + 3])
-                         : "r"(shared + (pixel * SUM_PITCH + chunk * 8 + i) * 4));
-        end_channels(v, sample, y, x, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
+        for (int k = 0; k < TOGETHER; ++k)
+#pragma unroll
+            for (int i = 0; i < 8; i += 4)
+                asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+                             : "=f"(v[k][i]), "=f"(v[k][i + 1]), "=f"(v[k][i + 2]), "=f"(v[k][i + 3])
+                             : "r"(shared + (((row + k) * SIDE + column) * SUM_PITCH + chunk * 8 + i) * 4));
+        end_channels(v, sample, y0 + row, x0 + column, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
     }
 }
 #else
