@@ -341,9 +341,8 @@ def _narrow_up_conv(
 
 
 def _narrow_up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *rest: Any) -> None:
-    out, *rest = rest
-    skip, rest = (rest[:6], rest[6:]) if macros["SKIP"] == "1" else (None, rest)
-    side, cout, across, tiles, all_tiles, unit = rest
+    out, *skip, side, cout, across, tiles, all_tiles, unit = rest
+    assert bool(skip) == (macros["SKIP"] == "1")
     samples, whole = all_tiles // tiles, 2 * side + 1
     assert (across, tiles // across) == (-(-side // 16), -(-side // 4))
     assert 0 < 4 * grid[0] < all_tiles + 4
@@ -353,7 +352,7 @@ def _narrow_up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: byt
     for tap, kernel in enumerate(floats(at(weight, (9, cout, 32), "f2"))):
         y, column = divmod(tap, 3)
         found += source[:, y : y + 2 * side : 2, column : column + 2 * side : 2] @ kernel.T
-    if skip is None:
+    if not skip:
         at(out, found.shape, "f2")[...] = (unit * found).clip(-65504, 65504)
         return
     halved_map, skip_weight, bias, mask, slope, skip_unit = skip

@@ -213,7 +213,7 @@ class GpuNetwork(KernelSequence):
                     },
                 )
             conv = self._through_layer(index, samples, of_picture=of_picture)
-            to_half = None if self._placed.skips else self._choice.to_half(layer, samples)
+            to_half = self._choice.to_half(layer, samples)
             is_activated, is_half = conv is not None, False
             if conv:
                 end = self._way_back(layer, self._placed.layers[index - 1] if index else None)
