@@ -74,6 +74,8 @@ class TensorMap:
         Bytes of a number: 1 for e4m3, 2 for fp16, 4 for fp32.
     step
         Columns and rows of a picture from one of the box to the next.
+    row
+        Numbers from a row to the next one where columns leave a gap or reach into it; 0 where they do not.
     bounds
         A copy has successive pixels, as many as the box has rows, row after row of a rectangle (TMA's mode "im2col").
         Its first column and row from the picture's first pixel, and its last ones from the picture's last pixel, within
@@ -86,6 +88,7 @@ class TensorMap:
     splits_columns: bool = False
     itemsize: int = 2
     step: int = 1
+    row: int = 0
     bounds: tuple[tuple[int, int], tuple[int, int]] | None = None
 
 

@@ -23,14 +23,15 @@ def check_strips(blocks: int, side: int, channels: int, rows: int) -> None:
     assert 0 <= 128 * blocks - threads < 128
 
 
-def end_channels(macros: dict[str, str], found: Array, *values: Any) -> None:
-    """What becomes of sums (samples, side, side, channels)."""
+def end_channels(macros: dict[str, str], found: Array, *values: Any, beside: Array | float = 0.0) -> None:
+    """What becomes of sums (samples, side, side, channels), and of fp32 numbers that are added after the activation."""
     bias, mask, add, out, signs, u, unit, slope, *joined = values
     shape = found.shape
     v = unit * found + (at(bias, shape[-1:]) if bias else 0.0)
     v = np.where(v > 0, v, slope * v)
     if mask:
         _put_signs(mask, v)
+    v = v + beside
     if add:
         v = v + at(add, shape, "f2")
     if (taps := int(macros["TAPS"])) > 0:

@@ -133,7 +133,8 @@ class TwinDriver:
         """Say where the array is, and what is copied of it."""
         (left, top), (right, bottom) = described.bounds or ((0, 0), (0, 0))
         bounds = left, top, right, bottom
-        numbers = np.array([address, *described.extents, *described.box, described.step, *bounds], np.int64)
+        row = described.row or described.extents[0] * described.extents[1]
+        numbers = np.array([address, *described.extents, *described.box, described.step, *bounds, row], np.int64)
         return numbers.tobytes().ljust(MAP_NBYTES, b"\0")
 
     def capture(self, work: Callable[[], None]) -> Graph:
@@ -205,10 +206,11 @@ def _conv(
         to[:, :, r : r + out_stride * rows : out_stride, q : q + out_stride * columns : out_stride] = found / slices
 
 
-def _mapped(written: bytes, extents: tuple[int, ...], box: tuple[int, ...], step: int = 1) -> int:
+def _mapped(written: bytes, extents: tuple[int, ...], box: tuple[int, ...], step: int = 1, row: int = 0) -> int:
     """The address of a tensor map, which must be of such an array and such boxes."""
     address, *numbers = np.frombuffer(written, np.int64).tolist()
     assert numbers[:8] == [*extents, *box, step]
+    assert numbers[12] == (row or extents[0] * extents[1])
     return int(address)
 
 
@@ -343,8 +345,63 @@ def _up_conv(
     assert np.all(written == 1)
 
 
+def _narrow_up_conv(
+    macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight_map: bytes, t_map: bytes, *rest: Any
+) -> None:
+    demod, t, side, across, tiles, all_tiles, demod_count, unit = rest
+    samples, whole = all_tiles // tiles, 2 * side + 1
+    assert (across, tiles // across) == (-(-(side + 1) // 14), -(-(side + 1) // 9))
+    assert 0 < grid[0] <= all_tiles
+    cin = int(np.frombuffer(x_map, np.int64)[1])
+    x = _mapped(x_map, (cin, side, side, samples), (64, 15, 10))
+    weight = _mapped(weight_map, (cin, 32, 9, 1), (64, 32, 1))
+    assert _mapped(t_map, (64, side, whole, samples), (64, 14, 18), row=32 * whole) == t
+    source = floats(at(x, (samples, side, side, cin), "f2"))
+    found = np.zeros((samples, whole, whole, 32), np.float32)
+    for tap, kernel in enumerate(floats(at(weight, (9, 32, cin), "f2"))):
+        y, column = divmod(tap, 3)
+        found[:, y : y + 2 * side : 2, column : column + 2 * side : 2] += source @ kernel.T
+    factors = [unit * (at(demod + 4 * i * demod_count, (32,)) if demod else np.ones(32)) for i in range(samples)]
+    at(t, found.shape, "f2")[...] = found * np.stack(factors)[:, None, None]
+
+
+def _narrow_up_adjoint(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *rest: Any) -> None:
+    out, *skip, side, cout, across, tiles, all_tiles, unit = rest
+    assert bool(skip) == (macros["SKIP"] == "1")
+    samples, whole = all_tiles // tiles, 2 * side + 1
+    assert (across, tiles // across) == (-(-side // 16), -(-side // 4))
+    assert 0 < 4 * grid[0] < all_tiles + 4
+    x = _mapped(x_map, (64, side + 1, whole, samples), (64, 17, 9), row=32 * whole)
+    source = floats(at(x, (samples, whole, whole, 32), "f2"))
+    found = np.zeros((samples, side, side, cout), np.float32)
+    for tap, kernel in enumerate(floats(at(weight, (9, cout, 32), "f2"))):
+        y, column = divmod(tap, 3)
+        found += source[:, y : y + 2 * side : 2, column : column + 2 * side : 2] @ kernel.T
+    if not skip:
+        at(out, found.shape, "f2")[...] = (unit * found).clip(-65504, 65504)
+        return
+    halved_map, skip_weight, bias, mask, slope, skip_unit = skip
+    halved = _mapped(halved_map, (32, side, side, samples), (32, 16, 4))
+    sums = floats(at(halved, (samples, side, side, 32), "f2")) @ floats(at(skip_weight, (cout, 32), "f2")).T
+    end_channels({"TAPS": "0"}, found, bias, mask, 0, out, 0, 0, unit, slope, beside=skip_unit * sums)
+
+
+def _skip_conv(macros: dict[str, str], grid: tuple[int, ...], x_map: bytes, weight: int, *rest: Any) -> None:
+    out, pixels, cin, cout, unit = rest
+    columns = int(macros["COLUMNS"])
+    assert 0 <= grid[1] * columns - cout < columns
+    assert 0 < grid[0] * 256 < pixels + 256
+    x = _mapped(x_map, (cin, pixels, 1, 1), (64, 64, 1))
+    found = floats(at(x, (pixels, cin), "f2")) @ floats(at(weight, (cout, cin), "f2")).T
+    at(out, (pixels, cout), "f2")[...] = (unit * found).clip(-65504, 65504)
+
+
 def _tile_end(macros: dict[str, str], grid: tuple[int, ...], found: Array, *values: Any) -> None:
     """What becomes of the sums (samples, side, side, channels) of a convolution on Hopper."""
+    if "DISCRIMINATOR" in macros:
+        assert grid[2] == 1
+        end_channels({"TAPS": "0", **macros}, found, *values)
+        return
     sums, style, demod, noise, bias, z, to, style_sums, demod_sums, *rest = values
     style_count, demod_count, sum_count, unit, gain, clamp = rest
     side, slices = found.shape[1], grid[2]
@@ -619,6 +676,8 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_streaming_conv": _streaming_conv,
     "gradient_up_adjoint": _up_adjoint,
     "gradient_up_conv": _up_conv,
+    "gradient_narrow_up_conv": _narrow_up_conv,
+    "gradient_narrow_up_adjoint": _narrow_up_adjoint,
     "gradient_reduce": _reduce,
     "gradient_layer": _layer,
     "gradient_activation": _activation,
@@ -631,6 +690,7 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_skip": _skip,
     "gradient_skip_adjoint": _skip_adjoint,
     "discriminator_conv": _ended_conv,
+    "discriminator_skip": _skip_conv,
     **DISCRIMINATOR_TWINS,
     **OBJECTIVE_TWINS,
 }

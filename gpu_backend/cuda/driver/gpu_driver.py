@@ -197,7 +197,8 @@ class GpuDriver:
         """Return a tensor map of activations at an address."""
         channels, columns, rows, pictures = described.extents
         pixel = described.itemsize * channels
-        row, picture = pixel * columns, pixel * columns * rows
+        row = described.itemsize * described.row or pixel * columns
+        picture = row * rows
         extents: tuple[int, ...] = described.extents
         strides: tuple[int, ...] = (pixel, row, picture)
         steps: tuple[int, ...] = (1, described.step, described.step, 1)

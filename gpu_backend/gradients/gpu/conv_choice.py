@@ -13,7 +13,10 @@ from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_ROWS,
     CONV_STAGES,
+    NARROW_CHANNELS,
+    NARROW_DEPTH,
     PATCH_COLUMNS,
+    SKIP_COLUMNS,
     STREAMED_CHANNELS,
     TILE_ENDS,
     TURING_CONV_STAGES,
@@ -23,8 +26,12 @@ from gpu_backend.gradients.gpu.kernels import (
     ConvStages,
     GradientKernel,
     conv_kernel,
+    ended_tile_kernel,
     layer_conv_kernel,
+    narrow_up_adjoint_kernel,
+    narrow_up_conv_kernel,
     patch_conv_kernel,
+    skip_conv_kernel,
     streamed_adjoint_kernel,
     streamed_join_kernel,
     streamed_layer_kernel,
@@ -40,7 +47,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _DEPTH = 64
 _ROW_NBYTES = 2 * _DEPTH
-_THREADS, _HOPPER_THREADS = 128, 256
+_THREADS, _HOPPER_THREADS, _WARPGROUP = 128, 256, 128
 _MOST_SLICES = 32
 _TILE_SIDE = 16
 _ALIGNMENT = 1024
@@ -56,6 +63,19 @@ _UP_PARITIES = 4
 _UP_SUM_PITCH = UP_COLUMNS + 8
 _MOST_UP_SIDE = 256
 """Of a larger source, a block's positions do not fit in shared memory."""
+_NARROW_TILE = 9, 14
+"""Rows and columns of positions of a tile of gradient_narrow_up_conv."""
+_NARROW_BLOCKS, _NARROW_TAPS = 2, 9
+"""Of it on a multiprocessor."""
+_ADJOINT_TILE, _ADJOINT_GROUPS = (4, 16), 4
+"""Rows and columns of pixels of a tile of gradient_narrow_up_adjoint, and warpgroups of a block, which do one each."""
+_PAIR = 2 * NARROW_CHANNELS
+"""Numbers of two neighbouring pixels, which TMA copies together."""
+PAIR_MARGIN = 2 * NARROW_CHANNELS
+"""Bytes that gradient_narrow_up_adjoint may read after the end of what it reads."""
+_SKIP_PIXELS, _SKIP_GROUPS, _SKIP_STAGES = 64, 4, 4
+"""Of a tile of discriminator_skip, which each warpgroup of a block does for itself, and tiles that it holds."""
+_MOST_SKIP_WEIGHTS = 1 << 15
 _CLUSTER_ROOM = {1: 1.0, 2: 1.0, 3: 0.875, 4: 0.875, 8: 0.75}
 """By blocks of a cluster: what part of the multiprocessors surely holds clusters, one block each. A cluster lies in one
 GPC, of at most 18 multiprocessors."""
@@ -72,7 +92,6 @@ _STREAMED_TAPS = 15
 """In shared memory: five rows of taps for each column, of which three begin any turn."""
 _NO_END: Mapping[str, Value] = {
     **dict.fromkeys(("style", "demod", "noise", "bias", "z", "to", "style_sums", "demod_sums")),
-    "out": None,
     **dict.fromkeys(("style_count", "demod_count", "sum_count"), 0),
     **dict.fromkeys(("unit", "gain"), 1.0),
     "clamp": np.inf,
@@ -91,31 +110,41 @@ class ConvLaunch:
     ----------
     slices
         Parts of K whose sums are not added up.
-    rows
-        Of style_sums and demod_sums that it leaves, if it does.
     arguments
         All but x, weight, sums, and what becomes of the sums elsewhere.
     maps
-        Parameter -> what TMA copies of the array that the map's address names, "x" or "weight".
+        Parameter -> what TMA copies of the array that the map's address names, as `enqueue` does.
     encode
         Makes these; `Driver.tensor_map`.
+    rows
+        Of style_sums and demod_sums that it leaves, if it does.
     """
 
     kernel: KernelRecipe
     grid: tuple[int, int, int]
     threads: int
     slices: int
-    rows: int
     arguments: Mapping[str, Value]
     shared_nbytes: int
     encode: EncodeMap
     maps: Mapping[str, TensorMap] = field(default_factory=dict)
+    rows: int = 0
 
     def enqueue(
-        self, sequence: KernelSequence, x: int, weight: int, sums: int, end: Mapping[str, Value] | None = None
+        self,
+        sequence: KernelSequence,
+        x: int,
+        weight: int,
+        to: int,
+        end: Mapping[str, Value] | None = None,
+        *,
+        halved: int = 0,
     ) -> None:
-        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere."""
-        arrays = {"x": x, "weight": weight, "sums": sums}
+        """Enqueue it with the addresses of its arrays, and with what becomes of its sums elsewhere.
+
+        `to` is that of its sums, or of fp16 results.
+        """
+        arrays = {"x": x, "weight": weight, "sums": to, "t": to, "out": to, "halved": halved}
         maps = {key: np.void(self.encode(arrays[made.address.name], made)) for key, made in self.maps.items()}
         taken = self.kernel.parameters.names or ()
         places = {name: np.uint64(address) for name, address in arrays.items() if name in taken}
@@ -166,7 +195,6 @@ class ConvChoice:
             (rows, -(-outputs // columns), len(geometry.parities) * slices),
             _THREADS,
             slices,
-            0,
             {
                 "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
                 "in_side": geometry.in_side,
@@ -191,13 +219,58 @@ class ConvChoice:
 
     def to_filter(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
         """Return the launch of a transposed convolution that leaves demodulated fp16 results, if there is one."""
+        if not (self._is_on_hopper and layer.is_up):
+            return None
+        if layer.outputs == NARROW_CHANNELS and layer.inputs <= NARROW_DEPTH:
+            return self._narrow_up_launch(layer, samples)
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= _MOST_UP_SIDE
-        return self._up_launch(layer, samples) if self._is_on_hopper and is_wide and layer.is_up else None
+        return self._up_launch(layer, samples) if is_wide else None
+
+    def to_block_end(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
+        """Return the launch of an adjoint that ends a discriminator's block, with the skip, if there is one."""
+        return self._narrow_adjoint_launch(layer, samples, with_skip=True)
+
+    def to_skip(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> ConvLaunch | None:
+        """Return the launch of a discriminator's skip, or of its adjoint, with fp16 results, if there is one."""
+        inputs, outputs = _channels(layer, is_backward=is_backward)
+        groups = -(-inputs // _DEPTH)
+        fitting = tuple(columns for columns in SKIP_COLUMNS if groups * _DEPTH * columns <= _MOST_SKIP_WEIGHTS)
+        if not (layer.is_skip and fitting and skip_conv_kernel(fitting[0]) in self.kernels):
+            return None
+        columns, pixels = _columns_of(outputs, fitting), samples * layer.source**2
+        across = -(-outputs // columns)
+        blocks = min(-(-pixels // (_SKIP_PIXELS * _SKIP_GROUPS)), max(1, self.multiprocessors // across))
+        extents = inputs, pixels, 1, 1
+        return ConvLaunch(
+            skip_conv_kernel(columns),
+            (blocks, across, 1),
+            _WARPGROUP * _SKIP_GROUPS,
+            1,
+            {"pixels": pixels, "cin": inputs, "cout": outputs},
+            _ALIGNMENT + (groups * columns + _SKIP_GROUPS * _SKIP_STAGES * _SKIP_PIXELS) * _ROW_NBYTES,
+            self.encode,
+            {"x_map": TensorMap(Address("x", "region"), extents, (_DEPTH, _SKIP_PIXELS, 1))},
+        )
+
+    def to_end(self, layer: PlacedConv, samples: int, *, is_backward: bool, taps: int = 0) -> ConvLaunch | None:
+        """Return the launch of a convolution, or of its adjoint, with the end of a discriminator's, if there is one.
+
+        Parameters
+        ----------
+        taps
+            Macro of parts/discriminator_end.cuh.
+        """
+        kernel = ended_tile_kernel(taps, is_up=layer.is_up)
+        is_there = kernel in self.kernels and self._is_tiled(layer, is_backward=is_backward)
+        _, outputs = _channels(layer, is_backward=is_backward)
+        if not is_there or outputs <= PATCH_COLUMNS[-1] or self._slices(layer, samples, is_backward=is_backward) > 1:
+            return None
+        return self._tile_launch(kernel, layer, samples, 1, is_backward=is_backward)
 
     def to_gradient(self, layer: PlacedConv, samples: int) -> ConvLaunch | None:
-        """Return the launch of an adjoint that leaves fp16 gradients, ``out``, of its input, if there is one."""
+        """Return the launch of an adjoint that leaves fp16 gradients of its input, if there is one."""
         if not self._is_streamed(layer, samples):
-            return None
+            return self._narrow_adjoint_launch(layer, samples, with_skip=False)
         kernel = streamed_adjoint_kernel(_streamed_channels(layer))
         return self._streaming_launch(kernel, layer, samples, is_backward=True)
 
@@ -232,7 +305,8 @@ class ConvChoice:
 
     def _sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> int:
         """Return how many numbers `to_sums` leaves, if it is what computes them."""
-        if self._is_streamed(layer, samples) or (not is_backward and self.to_filter(layer, samples)):
+        is_narrow = self._is_narrow_adjoint(layer) if is_backward else self.to_filter(layer, samples) is not None
+        if is_narrow or self._is_streamed(layer, samples):
             return 0
         geometry = layer.backward if is_backward else layer.forward
         slices = self._slices(layer, samples, is_backward=is_backward)
@@ -289,6 +363,11 @@ class ConvChoice:
         is_plain = not layer.is_up and not layer.is_skip
         return self._is_on_hopper and is_plain and is_wide and max(layer.inputs, layer.outputs) <= STREAMED_CHANNELS[-1]
 
+    def _is_narrow_adjoint(self, layer: PlacedConv) -> bool:
+        """Whether gradient_narrow_up_adjoint computes the adjoint."""
+        is_narrow = layer.outputs == NARROW_CHANNELS and layer.inputs <= NARROW_DEPTH
+        return self._is_on_hopper and is_narrow and layer.is_up
+
     def _up_cluster(self, layer: PlacedConv, samples: int) -> int:
         """Return how many blocks of gradient_up_conv share K: the fewest of those that have least to do each."""
         groups = -(-layer.inputs // _DEPTH)
@@ -317,7 +396,6 @@ class ConvChoice:
             (samples * tiles_of(layer.source), -(-outputs // columns), slices),
             _HOPPER_THREADS,
             slices,
-            tiles_of(layer.source) * slices,
             {
                 **_no_end(kernel),
                 "side": layer.source,
@@ -329,6 +407,7 @@ class ConvChoice:
             _ALIGNMENT + taps * columns * _ROW_NBYTES + (boxes - 1) * space + box**2 * _ROW_NBYTES,
             self.encode,
             {"x_map": pixels, "weight_map": weights},
+            tiles_of(layer.source) * slices,
         )
 
     def _streaming_launch(
@@ -349,7 +428,6 @@ class ConvChoice:
             (blocks, 1, samples),
             128 * warpgroups,
             1,
-            blocks if is_way_back else 0,
             {
                 **_no_end(kernel),
                 "side": side,
@@ -361,6 +439,7 @@ class ConvChoice:
             _ALIGNMENT + _STREAMED_TAPS * channels * 2 * channels + warpgroups * stages * row_nbytes,
             self.encode,
             {"x_map": TensorMap(Address("x", "region"), (inputs, side, side, samples), box)},
+            blocks if is_way_back else 0,
         )
 
     def _up_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
@@ -386,7 +465,6 @@ class ConvChoice:
             (samples * tiles, -(-layer.outputs // columns), cluster),
             _HOPPER_THREADS,
             1,
-            0,
             {
                 "side": side,
                 "cin": layer.inputs,
@@ -398,6 +476,65 @@ class ConvChoice:
             _ALIGNMENT + max(copies, sums),
             self.encode,
             {"x_map": pixels, "weight_map": _weight_map(layer, layer.inputs, layer.outputs, columns)},
+        )
+
+    def _narrow_up_launch(self, layer: PlacedConv, samples: int) -> ConvLaunch:
+        side, whole = layer.source, 2 * layer.source + 1
+        rows, columns = _NARROW_TILE
+        across = -(-(side + 1) // columns)
+        tiles = across * -(-(side + 1) // rows)
+        pixels = TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), (_DEPTH, columns + 1, rows + 1))
+        results = TensorMap(
+            Address("t", "region"),
+            (_PAIR, side, whole, samples),
+            (_PAIR, columns, 2 * rows),
+            row=whole * NARROW_CHANNELS,
+        )
+        space = -(-(rows + 1) * (columns + 1) * _ROW_NBYTES // _ALIGNMENT) * _ALIGNMENT
+        return ConvLaunch(
+            narrow_up_conv_kernel(),
+            (min(samples * tiles, _NARROW_BLOCKS * self.multiprocessors), 1, 1),
+            _HOPPER_THREADS,
+            1,
+            {"side": side, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
+            _ALIGNMENT + _NARROW_TAPS * NARROW_CHANNELS * _ROW_NBYTES + 2 * space + 4 * rows * columns * _PAIR,
+            self.encode,
+            {
+                "x_map": pixels,
+                "weight_map": _weight_map(layer, layer.inputs, layer.outputs, NARROW_CHANNELS),
+                "t_map": results,
+            },
+        )
+
+    def _narrow_adjoint_launch(self, layer: PlacedConv, samples: int, *, with_skip: bool) -> ConvLaunch | None:
+        kernel = narrow_up_adjoint_kernel(with_skip=with_skip)
+        if kernel not in self.kernels or not self._is_narrow_adjoint(layer):
+            return None
+        side, whole = layer.source, 2 * layer.source + 1
+        rows, columns = _ADJOINT_TILE
+        across = -(-side // columns)
+        tiles = across * -(-side // rows)
+        pixels = TensorMap(
+            Address("x", "region"),
+            (_PAIR, side + 1, whole, samples),
+            (_PAIR, columns + 1, 2 * rows + 1),
+            row=whole * NARROW_CHANNELS,
+        )
+        space = 2 * -(-(2 * rows + 1) * (columns + 1) * 2 * _PAIR // _ALIGNMENT) * _ALIGNMENT
+        maps, taps = {"x_map": pixels}, _NARROW_TAPS
+        if with_skip:
+            extents = NARROW_CHANNELS, side, side, samples
+            maps["halved_map"] = TensorMap(Address("halved", "region"), extents, (NARROW_CHANNELS, columns, rows))
+            space, taps = space + rows * columns * _PAIR, taps + 1
+        return ConvLaunch(
+            kernel,
+            (min(-(-samples * tiles // _ADJOINT_GROUPS), self.multiprocessors), 1, 1),
+            _WARPGROUP * _ADJOINT_GROUPS,
+            1,
+            {"side": side, "cout": layer.inputs, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
+            _ALIGNMENT + taps * NARROW_DEPTH * _PAIR + _ADJOINT_GROUPS * space,
+            self.encode,
+            maps,
         )
 
     @property

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice
+from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     end_kernel,
     ended_conv_kernel,
@@ -216,6 +216,11 @@ class GpuDiscriminator(KernelSequence):
                     "left": TAPS - 2,
                 },
             )
+            whole = self._choice.to_block_end(block.conv1, samples)
+            if whole:
+                end = self._block_end(block)
+                whole.enqueue(self, self._t, block.conv1.backward_weight, block.output, end, halved=self._halved)
+                continue
             self._convolve(block.skip, self._halved, {"out": self._d_output}, samples, is_backward=False)
             # The adjoint of a transposed convolution, as which it is placed, is the convolution.
             ends = {"mask": block.signs, "add": self._d_output, "out": block.output}
@@ -329,7 +334,8 @@ class GpuDiscriminator(KernelSequence):
             self._blocks.append(_Block(side, inputs, outputs, conv0, conv1, skip, x, z0, signs, output))
             x = output
         blocks = self._blocks
-        self._t = arrays.empty(2 * samples * max((block.side + 1) ** 2 * block.inputs for block in blocks))
+        numbers = samples * max((block.side + 1) ** 2 * block.inputs for block in blocks)
+        self._t = arrays.empty(2 * numbers + PAIR_MARGIN)
         self._u0 = arrays.empty(2 * samples * max(block.side**2 * block.inputs for block in blocks))
         self._halved = arrays.empty(2 * samples * max((block.side // 2) ** 2 * block.inputs for block in blocks))
         self._u1, self._d_output = (
@@ -384,7 +390,11 @@ class GpuDiscriminator(KernelSequence):
         return self._choice.most_sums(conv, self.samples) if is_cut else 4
 
     def _is_ended(self, conv: PlacedConv, samples: int, *, is_backward: bool) -> bool:
-        """Whether there are blocks enough for discriminator_conv, which computes all of K in each."""
+        """Whether there are blocks enough for a convolution that computes all of K in each, with its end."""
+        taps = TAPS if is_backward and not conv.is_up else 0
+        is_own = self._choice.to_end(conv, samples, is_backward=is_backward, taps=taps)
+        if is_own or self._choice.to_skip(conv, samples, is_backward=is_backward):
+            return True
         grid = _grid(conv, samples, is_backward=is_backward)
         return int(np.prod(grid)) >= _LEAST_WAVES * self._multiprocessors
 
@@ -425,13 +435,15 @@ class GpuDiscriminator(KernelSequence):
         is_plain = not is_backward and slope == 1.0 and not joined and set(ends) == {"out"}
         to_filter = self._choice.to_filter(conv, samples) if is_plain else None
         if to_filter:
-            plain: dict[str, Value] = {
-                "t": np.uint64(ends["out"]),
-                "demod": None,
-                "demod_count": 0,
-                "unit": end["unit"],
-            }
-            to_filter.enqueue(self, source, weight, self._sums, plain)
+            to_filter.enqueue(self, source, weight, ends["out"], {"demod": None, "demod_count": 0, "unit": end["unit"]})
+            return
+        skip = self._choice.to_skip(conv, samples, is_backward=is_backward)
+        if skip:
+            skip.enqueue(self, source, weight, ends["out"], {"unit": end["unit"]})
+            return
+        ended = self._choice.to_end(conv, samples, is_backward=is_backward, taps=TAPS if joined else 0)
+        if ended:
+            ended.enqueue(self, source, weight, self._sums, {**end, **(joined or {})})
             return
         streamed = self._choice.to_join(conv, samples, TAPS) if joined else None
         if streamed:
@@ -516,6 +528,17 @@ class GpuDiscriminator(KernelSequence):
             "bias": np.uint64(conv.bias),
             "z": np.uint64(out),
             "unit": conv.packed.unit,
+        }
+
+    def _block_end(self, block: _Block) -> dict[str, Value]:
+        """Return what the second convolution needs to end its block with the skip."""
+        return {
+            "skip_weight": np.uint64(block.skip.forward_weight),
+            "bias": np.uint64(block.conv1.bias),
+            "mask": np.uint64(block.signs),
+            "slope": SLOPE,
+            "unit": block.conv1.packed.unit,
+            "skip_unit": block.skip.packed.unit,
         }
 
     def _filter(self, block: _Block, samples: int) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 from gpu_backend.gradients.gpu.kernels import (
     CONV_COLUMNS,
     CONV_STAGES,
+    SKIP_COLUMNS,
     STREAMED_CHANNELS,
     TURING_CONV_STAGES,
     ConvStages,
     GradientKernel,
+    ended_tile_kernel,
     filter_kernel,
     kernels_of_step,
+    narrow_up_adjoint_kernel,
     skip_adjoint_kernel,
+    skip_conv_kernel,
     streamed_join_kernel,
     streamed_layer_kernel,
 )
@@ -19,7 +23,10 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _NARROW = ConvStages(3, 32)
 """For so few input channels that a deeper stage would be half empty."""
-_SHARED = ("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint", "gradient_up_conv")
+_SHARED = (
+    *("gradient_conv", "gradient_patch_conv", "gradient_up_adjoint"),
+    *("gradient_up_conv", "gradient_narrow_up_conv"),
+)
 """Stems of kernels of a generator's step that `ConvChoice` launches."""
 
 
@@ -54,12 +61,23 @@ def own_kernels_of_discriminator(taps: int, colours: int, architecture: str) -> 
             for columns in CONV_COLUMNS
             for stages in ((TURING_CONV_STAGES,) if is_turing else (CONV_STAGES, _NARROW))
         ),
+        *(ended_kernels_of_hopper(taps) if architecture == "sm_90a" else ()),
         *(streamed_join_kernel(channels, taps) for channels in STREAMED_CHANNELS if architecture == "sm_90a"),
         filter_adjoint_kernel(taps),
         *(end_kernel(joined) for joined in (taps, 0)),
         rgb_kernel(colours),
         rgb_adjoint_kernel(colours),
         GradientKernel("discriminator_distance"),
+    )
+
+
+def ended_kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
+    """Return a block's second convolution, the adjoint of its first one and its skip for Hopper, with their ends."""
+    return (
+        ended_tile_kernel(0, is_up=True),
+        ended_tile_kernel(taps, is_up=False),
+        narrow_up_adjoint_kernel(with_skip=True),
+        *(skip_conv_kernel(columns) for columns in SKIP_COLUMNS),
     )
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch, add_slices
+from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice, ConvLaunch, add_slices
 from gpu_backend.gradients.gpu.kernels import (
     ROW_CLUSTER,
     GradientKernel,
@@ -289,7 +289,7 @@ class GpuNetwork(KernelSequence):
             for margin in (0, 1)
         )
         self._us = [arrays.empty(2 * wide) for _ in range(2)]  # what reads the first may write the second
-        self._t = arrays.empty(2 * wider)
+        self._t = arrays.empty(2 * wider + PAIR_MARGIN)
         back_tables = {
             (block, of_picture, is_alone): self._back_table(block, 1 if is_alone else 2, of_picture=of_picture)
             for block in {layer.spec.resolution for layer in layers}
@@ -313,7 +313,7 @@ class GpuNetwork(KernelSequence):
         to_filter = self._choice.to_filter(layer, samples)
         if to_filter:
             slices, sums = 1, self._t
-            self._launch_conv(to_filter, layer, {"t": np.uint64(sums), **demod}, is_backward=False)
+            self._launch_conv(to_filter, layer, demod, is_backward=False, to=sums)
         else:
             slices, sums = self._convolve(layer, samples, is_backward=False), self._sums
             if layer.is_up and slices > 1:
@@ -413,10 +413,13 @@ class GpuNetwork(KernelSequence):
         self._launch_conv(conv, layer, {}, is_backward=is_backward)
         return conv.slices
 
-    def _launch_conv(self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool) -> None:
-        """Enqueue a convolution or its adjoint, and what becomes of its sums."""
+    def _launch_conv(
+        self, conv: ConvLaunch, layer: PlacedConv, end: Mapping[str, Value], *, is_backward: bool, to: int = 0
+    ) -> None:
+        """Enqueue a convolution or its adjoint, and what becomes of its sums; `to` is 0 for `_sums`."""
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
-        conv.enqueue(self, source, layer.backward_weight if is_backward else layer.forward_weight, self._sums, end)
+        weight = layer.backward_weight if is_backward else layer.forward_weight
+        conv.enqueue(self, source, weight, to or self._sums, end)
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""
@@ -444,7 +447,7 @@ class GpuNetwork(KernelSequence):
         half = self._choice.to_gradient(layer, samples)
         if half:
             to = self._us[1]
-            self._launch_conv(half, layer, {"out": np.uint64(to), "unit": layer.packed.unit}, is_backward=True)
+            self._launch_conv(half, layer, {"unit": layer.packed.unit}, is_backward=True, to=to)
             return _Incoming(to, is_half=True)
         slices = self._convolve(layer, samples, is_backward=True)
         return _Incoming(self._sums, layer.packed.unit, slices)

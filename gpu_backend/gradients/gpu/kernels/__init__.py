@@ -17,6 +17,10 @@ PATCH_COLUMNS = (128, 64)
 """The same of gradient_patch_conv."""
 UP_COLUMNS = 64
 """The same of gradient_up_conv."""
+NARROW_CHANNELS, NARROW_DEPTH = 32, 64
+"""Output channels of gradient_narrow_up_conv, and the most input channels; of its adjoint the other way round."""
+SKIP_COLUMNS = (128, 64, 32)
+"""Output channels of a block of discriminator_skip."""
 UP_CLUSTERS = (1, 2, 3, 4, 8)
 """Blocks of it that may share K."""
 _PATCH_STAGES = {128: 3, 64: 4, 32: 6}
@@ -149,9 +153,32 @@ def up_adjoint_kernel() -> GradientKernel:
     return _tile_kernel("gradient_up_adjoint")
 
 
+def narrow_up_conv_kernel() -> GradientKernel:
+    """Return the transposed convolution for Hopper to `NARROW_CHANNELS`, from at most `NARROW_DEPTH`."""
+    return GradientKernel("gradient_narrow_up_conv")
+
+
+def narrow_up_adjoint_kernel(*, with_skip: bool) -> GradientKernel:
+    """Return its adjoint, which leaves fp16 results; with a skip it ends a block of a discriminator."""
+    return GradientKernel.of("gradient_narrow_up_adjoint", SKIP=with_skip)
+
+
 def up_conv_kernel(cluster: int) -> GradientKernel:
     """Return the transposed convolution for Hopper, of which so many blocks share K, one of `UP_CLUSTERS`."""
     return GradientKernel.of("gradient_up_conv", COLUMNS=UP_COLUMNS, STAGES=_UP_STAGES, CLUSTER=cluster)
+
+
+def skip_conv_kernel(columns: int) -> GradientKernel:
+    """Return the convolution of a discriminator's skip for Hopper, one of `SKIP_COLUMNS` of a block."""
+    return GradientKernel.of("discriminator_skip", COLUMNS=columns)
+
+
+def ended_tile_kernel(taps: int, *, is_up: bool) -> GradientKernel:
+    """Return a convolution of a discriminator for Hopper, or an adjoint, with its end; taps as of discriminator_end."""
+    stem = "gradient_up_adjoint" if is_up else "gradient_patch_conv"
+    plain = _tile_kernel(stem)
+    own = {"DISCRIMINATOR": 1} | ({} if is_up else {"TAPS": taps})
+    return GradientKernel.of(stem, **{name: int(value) for name, value in plain.defines}, **own)
 
 
 def _tile_kernel(
@@ -174,6 +201,8 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(streamed_adjoint_kernel(channels) for channels in STREAMED_CHANNELS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
+        narrow_up_conv_kernel(),
+        narrow_up_adjoint_kernel(with_skip=False),
         layer_kernel(taps, reads_half=True),
     )
 
@@ -207,10 +236,10 @@ def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> Gr
 
 
 def _activation_kernels(*, with_skip: bool) -> tuple[GradientKernel, ...]:
-    """Return those of a network; a gradient of features, which is fp16, has no part of toRGB."""
+    """Return those of a network; a gradient of a resnet's features, which is fp16, has no part of toRGB."""
     return tuple(
         activation_kernel(with_rgb=rgb, with_skip=with_skip, from_half=half)
-        for rgb, half in ((True, False), (False, False), (False, True))
+        for rgb, half in ((True, False), (False, False), (False, True), *(() if with_skip else ((True, True),)))
     )
 
 

@@ -77,11 +77,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) discriminator_conv
             if (index >= all_pixels || channel >= cout) continue;
             const int sample = index / pixels, pixel = index - sample * pixels;
             const int y = pixel / columns * out_stride + parity[3], column = pixel % columns * out_stride + parity[4];
-            EndInputs inputs;
-            load_end(inputs, sample, y, column, out_side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
-            float v[8];
-            load_many(ends + row * END_PITCH + group * 8, v);
-            end_channels(v, inputs, sample, y, column, out_side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+            float v[1][8];
+            load_many(ends + row * END_PITCH + group * 8, v[0]);
+            end_channels(v, sample, y, column, out_side, channel, cout, DISCRIMINATOR_END_ARGUMENTS);
         }
     }
 }

@@ -18,18 +18,15 @@ extern "C" __global__ void __launch_bounds__(THREADS) discriminator_end(
     const int index = blockIdx.x * THREADS + threadIdx.x;
     if (index >= groups) return;
     const size_t place = (size_t)index * 8, step = (size_t)groups * 8;
-    const int pixel = index / (channels / 8), channel = index * 8 % channels, line = pixel / side;
-    const int sample = line / side, y = line % side, x = pixel % side;
     wait_for_previous_kernel();
-    EndInputs inputs;
-    load_end(inputs, sample, y, x, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
-    float v[8] = {};
+    float v[1][8] = {};
 #pragma unroll 4
     for (int slice = 0; slice < slices; ++slice) {
         float q[8];
         load_many(sums + slice * step + place, q);
 #pragma unroll
-        for (int i = 0; i < 8; ++i) v[i] += q[i];
+        for (int i = 0; i < 8; ++i) v[0][i] += q[i];
     }
-    end_channels(v, inputs, sample, y, x, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
+    const int pixel = index / (channels / 8), channel = index * 8 % channels, line = pixel / side;
+    end_channels(v, line / side, line % side, pixel % side, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
 }

@@ -14,8 +14,8 @@
 //     copies    | weights of step s + STAGES - 1, once all warps have left step s - 1; patch of the next group in the first step
 //     products  | step s: 4 x (four rows of pixels -> registers, 6 wgmma)
 //
-// Macros: COLUMNS: 128, 64 or 32. STAGES. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples,
-// tiles of channels, slices.
+// Macros: COLUMNS: 128, 64 or 32. STAGES. LAYER_END, WAY_BACK, DISCRIMINATOR, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh.
+// Grid: tiles of all samples, tiles of channels, slices.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
@@ -41,8 +41,16 @@ static_assert(STAGES * STAGE_NBYTES + PATCH_SPACE + PATCH_NBYTES >= TILE_END_NBY
 __shared__ __align__(8) unsigned long long weight_barriers[STAGES], patch_barriers[2], free_barriers[STAGES];
 
 extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_patch_conv(
-    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, TILE_END_PARAMETERS, int side, int cin, int cout,
-    int slices, int is_adjoint) {
+    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map,
+#if DISCRIMINATOR
+    DISCRIMINATOR_END_PARAMETERS,
+#if TAPS
+    DISCRIMINATOR_JOIN_PARAMETERS,
+#endif
+#else
+    TILE_END_PARAMETERS,
+#endif
+    int side, int cin, int cout, int slices, int is_adjoint) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), patches = ring + STAGES * STAGE_NBYTES;
     const int across = (side + SIDE - 1) / SIDE, tile = blockIdx.x % (across * across), sample = blockIdx.x / (across * across);
@@ -139,6 +147,10 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 #pragma unroll
     for (int m = 0; m < 2; ++m) wgmma_fence_sums(sum[m]);
 
+#if DISCRIMINATOR
+    end_tile(sum, ring, sample, y0, x0, side, first_channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+#else
     end_tile(
         sum, ring, sample, gridDim.x / (across * across), tile, y0, x0, side, first_channel, cout, slice, TILE_END_ARGUMENTS);
+#endif
 }

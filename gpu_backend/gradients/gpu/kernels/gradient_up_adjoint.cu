@@ -12,12 +12,13 @@
 //     copies    | weights and planes in place of those that all warps have left
 //     products  | step s: 4 x (two to four rows of pixels -> registers, two or four wgmma)
 //
-// Macros: COLUMNS: 128 or 64. STAGES. LAYER_END, WAY_BACK, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples, tiles
+// Macros: COLUMNS: 128 or 64. STAGES. LAYER_END, WAY_BACK, DISCRIMINATOR, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples, tiles
 // of channels, slices.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1
 #define ACTIVATION 0
+#define TAPS 0
 #include "parts/types.cuh"
 #include "parts/registers.cuh"
 #include "parts/wgmma.cuh"
@@ -26,7 +27,7 @@
 #include "parts/gradient_tile_end.cuh"
 
 enum : int {
-    TAPS = 9,
+    KERNEL_TAPS = 9,
     STEPS = 5,  // of a group of channels
     PLANES_OF_T = 4,
     BUFFERS = 3,
@@ -61,8 +62,13 @@ struct Place {
 };
 
 extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_up_adjoint(
-    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map, TILE_END_PARAMETERS, int side, int cin, int cout,
-    int slices) {
+    const __grid_constant__ TensorMap x_map, const __grid_constant__ TensorMap weight_map,
+#if DISCRIMINATOR
+    DISCRIMINATOR_END_PARAMETERS,
+#else
+    TILE_END_PARAMETERS,
+#endif
+    int side, int cin, int cout, int slices) {
     extern __shared__ unsigned char unaligned[];
     const unsigned ring = opaque((shared_address(unaligned) + 1023u) & ~1023u), planes = ring + STAGES * TAP_NBYTES;
     const int across = (side + SIDE - 1) / SIDE, tile = blockIdx.x % (across * across), sample = blockIdx.x / (across * across);
@@ -72,11 +78,11 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
 
     // The first thread issues all copies. `tap` and `plane` may be those of later groups.
     auto load_weights = [&](int group, int tap, int slot) {
-        group += tap / TAPS;
+        group += tap / KERNEL_TAPS;
         if (group >= count) return;
         const unsigned barrier = shared_address(weight_barriers + slot);
         expect_bytes(barrier, TAP_NBYTES);
-        tma_load(ring + slot * TAP_NBYTES, &weight_map, (first + group) * DEPTH, first_channel, weight_of(tap % TAPS), 0, barrier);
+        tma_load(ring + slot * TAP_NBYTES, &weight_map, (first + group) * DEPTH, first_channel, weight_of(tap % KERNEL_TAPS), 0, barrier);
     };
     auto load_plane = [&](int group, int plane, int buffer) {
         group += plane / PLANES_OF_T, plane %= PLANES_OF_T;
@@ -172,6 +178,10 @@ extern "C" __global__ void WITH_CLUSTERS __launch_bounds__(THREADS, 1) gradient_
     wgmma_wait<0>();
 #pragma unroll
     for (int m = 0; m < 2; ++m) wgmma_fence_sums(sum[m]);
+#if DISCRIMINATOR
+    end_tile(sum, ring, sample, y0, x0, side, first_channel, cout, DISCRIMINATOR_END_ARGUMENTS);
+#else
     end_tile(
         sum, ring, sample, gridDim.x / (across * across), tile, y0, x0, side, first_channel, cout, slice, TILE_END_ARGUMENTS);
+#endif
 }

@@ -5,7 +5,15 @@ import pytest
 from gpu_backend.gradients.gpu.discriminator_kernels import own_kernels_of_discriminator
 from tests.helpers.kernel_checks import ARCHITECTURES, assert_compiles, dealt
 
-_THREADS = {"discriminator_rgb": 256, "discriminator_rgb_adjoint": 256, "discriminator_filter_adjoint": 512}
+_THREADS = {
+    "discriminator_rgb": 256,
+    "discriminator_rgb_adjoint": 256,
+    "discriminator_filter_adjoint": 512,
+    "discriminator_skip": 512,
+    "gradient_narrow_up_adjoint": 512,
+    "gradient_patch_conv": 256,
+    "gradient_up_adjoint": 256,
+}
 
 
 @pytest.mark.parametrize("architecture", ARCHITECTURES)

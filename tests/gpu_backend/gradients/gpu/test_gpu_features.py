@@ -26,6 +26,7 @@ from tests.helpers.twin_features import twin_features
 CHANNELS = {32: 16, 16: 24, 8: 40, 4: 32}
 ODD = {16: 9, 8: 13, 4: 18}
 WIDE = {32: 88, 16: 136, 8: 72, 4: 136}
+HIGH = {128: 32, 64: 64, 32: 136, 16: 8, 8: 8, 4: 8}
 
 
 def pictures(count: int, side: int, channels: int = 3, seed: int = 0) -> torch.Tensor:
@@ -87,6 +88,17 @@ def test_wide_pictures_of_few_channels_are_streamed(monkeypatch: pytest.MonkeyPa
             "two blocks' first convolutions, of three runs"
         )
         assert sum(macros.get("TAPS") == "4" for macros in streams) == 2, "and on the way back"
+
+
+def test_convolutions_on_hopper_end_where_a_block_has_all_of_k() -> None:
+    stored = random_discriminator(HIGH)
+    driver = TwinDriver()
+    features = twin_features(stored, driver, architecture="sm_90a", multiprocessors=4)
+    for count in (2, 1):
+        assert_features_are_those_of(stored, features, pictures(count, max(HIGH)))
+    ended = {recipe.stem for recipe in driver.recipes if "DISCRIMINATOR" in dict(recipe.defines)}
+    assert ended == {"gradient_up_adjoint", "gradient_patch_conv"}
+    assert {"gradient_narrow_up_adjoint", "gradient_narrow_up_conv"} <= {*driver.launched}
 
 
 def test_one_block_is_enough() -> None:

@@ -33,11 +33,15 @@ MANY: dict[str, Any] = {"channels": {4: 520, 8: 300, 16: 264, 32: 500, 64: 72}}
 """So many that eight blocks share the only tile of 4 x 4, and four that of 8 x 8 and 16 x 16."""
 LARGE: dict[str, Any] = {"resolution": 128, "channels": {4: 16, 8: 16, 16: 72, 32: 264, 64: 136, 128: 72}}
 """Two blocks share a tile of the up-convolution to 128 x 128, whose last position is alone, and three one before it."""
+NARROW: dict[str, Any] = {"channels": {4: 16, 8: 16, 16: 72, 32: 64, 64: 32}}
+"""So few that the kernels for 32 channels do the last up-convolution and its adjoint."""
 WIDER = {"64 x 64": (PATCHED, 132), "64 x 64, a small device": (PATCHED, 1), "many channels": (MANY, 132)} | {
     "many channels, a smaller device": (MANY, 40),
     "64 x 64, resnet": ({"architecture": "resnet"} | PATCHED, 132),
     "many channels, resnet": ({"architecture": "resnet"} | MANY, 132),
     "128 x 128": (LARGE, 132),
+    "64 x 64, 32 channels": (NARROW, 132),
+    "64 x 64, 32 channels, resnet": ({"architecture": "resnet"} | NARROW, 132),
 }
 """Networks, and multiprocessors: with one, K has no slices, and a thread filters many rows."""
 UGLY: dict[str, dict[str, Any]] = {
@@ -188,6 +192,22 @@ def test_hoppers_convolutions_compute_the_wide_layers_without_upsampling(of_pict
     assert driver.launched.count("gradient_conv") == (4 + 6) * runs
     assert driver.launched.count("gradient_layer") == 8 * runs, "one ends in its convolution"
     assert driver.launched.count("gradient_activation") == (9 if of_picture else 8) * runs, "of ten, two in adjoints"
+
+
+@pytest.mark.parametrize("architecture", ["skip", "resnet"])
+@pytest.mark.parametrize("of_picture", [False, True])
+def test_hoppers_convolutions_of_few_channels_leave_fp16_results(of_picture: bool, architecture: str) -> None:
+    model = make_stylegan2(resolution=64, architecture=architecture, **NARROW)
+    network = differentiable_network(model, dtype=torch.float64)
+    driver = TwinDriver()
+    own = network_on(driver.as_driver(), twin_kernels(4, "sm_90a"), network, model, 64)
+    runs = checked_runs(own, driver, network, 64, of_picture=of_picture)
+    launches = [(recipe.stem, dict(recipe.defines)) for recipe in driver.recipes]
+    halves = [macros["RGB"] for stem, macros in launches if stem == "gradient_activation" and macros["HALF_G"] == "1"]
+    has_rgb = of_picture and architecture == "skip"
+    assert halves == ([str(int(has_rgb))] if of_picture else ["0", "0"]) * runs
+    assert driver.launched.count("gradient_narrow_up_conv") == runs
+    assert driver.launched.count("gradient_narrow_up_adjoint") == runs
 
 
 @pytest.mark.parametrize("of_picture", [False, True])

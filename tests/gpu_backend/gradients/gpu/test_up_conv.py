@@ -15,7 +15,7 @@ from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch
-from gpu_backend.gradients.gpu.kernels import UP_CLUSTERS, up_conv_kernel
+from gpu_backend.gradients.gpu.kernels import UP_CLUSTERS, narrow_up_conv_kernel, up_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.weights import pack_conv, padded, up_geometry
@@ -38,8 +38,13 @@ CASES = {
     "one group, two samples, a copy of all 256 positions": (126, 8, 40, 2, 1),
     "one group, two samples, two copies": (131, 8, 40, 2, 1),
     "the largest side": (256, 8, 40, 1, 1),
+    "32 channels of one pixel": (1, 8, 32, 1, 0),
+    "32 channels, tiles that end with the picture, three samples": (27, 64, 32, 3, 0),
+    "32 channels, tiles that reach beyond the picture, two samples": (13, 40, 32, 2, 0),
+    "32 channels, more tiles than blocks": (160, 64, 32, 1, 0),
 }
-"""Side, channels read and written, samples, and blocks that share K on 132 multiprocessors."""
+"""Side, channels read and written, samples, and blocks that share K on 132 multiprocessors; 0 for the kernel of few
+channels."""
 
 
 def layer_of(side: int, inputs: int, outputs: int) -> PlacedConv:
@@ -68,7 +73,7 @@ def launch_of(
     choice = ConvChoice({up_conv_kernel(1)}, multiprocessors, encode)
     launch = choice.to_filter(layer, samples)
     assert launch is not None
-    return launch, int(dict(launch.kernel.defines)["CLUSTER"])
+    return launch, int(dict(launch.kernel.defines).get("CLUSTER", 0))
 
 
 def check_results(driver: Driver, kernels: Mapping[KernelRecipe, LoadedKernel], name: str) -> None:
@@ -91,12 +96,11 @@ def check_results(driver: Driver, kernels: Mapping[KernelRecipe, LoadedKernel], 
         driver.upload(address, array)
     sequence = KernelSequence(driver, kernels)
     end: dict[str, Value] = {
-        "t": np.uint64(addresses[2] + 2 * margin),
         "demod": np.uint64(addresses[3]),
         "demod_count": demod.shape[1],
         "unit": unit,
     }
-    launch.enqueue(sequence, addresses[0] + 2 * margin, addresses[1], 0, end)
+    launch.enqueue(sequence, addresses[0] + 2 * margin, addresses[1], addresses[2] + 2 * margin, end)
     driver.download(results, addresses[2])
     for address in addresses:
         driver.release(address)
@@ -130,7 +134,8 @@ def test_the_kernel_has_the_results_of_torch(gpu: Gpu, name: str) -> None:
         pytest.skip("the kernel is for Hopper")
     driver = GpuDriver(gpu.index)
     driver.enter()
-    recipe = up_conv_kernel(CASES[name][-1])
+    cluster = CASES[name][-1]
+    recipe = up_conv_kernel(cluster) if cluster else narrow_up_conv_kernel()
     compiled = compile_kernels((recipe,), gpu.compile_architecture)
     assert not compiled.failures
     try:
@@ -168,6 +173,15 @@ def test_runs_stay_within_rows_that_tma_can_address_and_blocks_within_shared_mem
     assert last <= (side + bottom - top) * (side + 1)
     assert bottom <= 127
     assert launch.shared_nbytes <= 227 << 10
+
+
+def test_pairs_of_pixels_are_stored_together_but_for_the_last_of_a_row() -> None:
+    launch, _ = launch_of(layer_of(512, 64, 32), 1)
+    results = launch.maps["t_map"]
+    assert (results.extents, results.box, results.row) == ((64, 512, 1025, 1), (64, 14, 18), 32 * 1025)
+    assert launch.grid == (264, 1, 1)
+    assert launch.arguments["all_tiles"] == 57 * 37
+    assert 2 * (launch.shared_nbytes + 1024) <= 228 << 10
 
 
 def test_sums_of_a_cluster_find_room_in_shared_memory() -> None:

@@ -9,7 +9,6 @@
 // (parts/discriminator_join.cuh).
 #pragma once
 #include "parts/discriminator_signs.cuh"
-#include "parts/gradient_constants.cuh"
 #if TAPS
 #include "parts/discriminator_join.cuh"
 #endif
@@ -24,56 +23,55 @@
 #define DISCRIMINATOR_END_ARGUMENTS bias, mask, add, out, signs, u, unit, slope
 #endif
 
-// What eight channels of a pixel need from memory for their end.
-struct EndInputs {
-    uint4 add;
-    signs_byte signs;
-#if TAPS
-    JoinedInputs joined;
-#endif
-};
-
-__device__ __forceinline__ void load_end(
-    EndInputs& inputs, int sample, int y, int x, int side, int channel, int channels,
-#if TAPS
-    DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
-#else
-    DISCRIMINATOR_END_PARAMETERS) {
-#endif
-    const size_t place = (size_t)sample * side * side * channels + ((y * side + x) * channels + channel);
-    if (add) inputs.add = *reinterpret_cast<const uint4*>(add + place);
-    if (u) inputs.signs = signs[place / 8];
-#if TAPS
-    load_joined(inputs.joined, sample, y, x, side, channel, channels, DISCRIMINATOR_JOIN_ARGUMENTS);
-#endif
-}
-
+// Of ROWS pixels below each other, from row y on; those below the picture are left out, but for a single one, which is in it. What they read is
+// loaded together.
+template <int ROWS>
 __device__ __forceinline__ void end_channels(
-    float (&v)[8], const EndInputs& inputs, int sample, int y, int x, int side, int channel, int channels,
+    float (&v)[ROWS][8], int sample, int y, int x, int side, int channel, int channels,
 #if TAPS
     DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
 #else
     DISCRIMINATOR_END_PARAMETERS) {
 #endif
-    const size_t place = (size_t)sample * side * side * channels + ((y * side + x) * channels + channel);
-    float b[8] = {}, q[8];
+    const size_t place = (((size_t)sample * side + y) * side + x) * channels + channel, step = (size_t)side * channels;
+    auto is_there = [&](int row) { return ROWS == 1 || y + row < side; };
+    float b[8] = {};
+    uint4 added[ROWS] = {};
+    signs_byte bits[ROWS] = {};
     if (bias) load_many(bias + channel, b);
+    if (add)
 #pragma unroll
-    for (int i = 0; i < 8; ++i) {
-        v[i] = fmaf(unit, v[i], b[i]);
-        v[i] = v[i] > 0.0f ? v[i] : slope * v[i];
-    }
-    if (mask) mask[place / 8] = signs_of(v);
-    if (add) {
-        from_half8(inputs.add, q);
+        for (int row = 0; row < ROWS; ++row)
+            if (is_there(row)) added[row] = *reinterpret_cast<const uint4*>(add + place + row * step);
+    if (u)
 #pragma unroll
-        for (int i = 0; i < 8; ++i) v[i] += q[i];
+        for (int row = 0; row < ROWS; ++row)
+            if (is_there(row)) bits[row] = signs[(place + row * step) / 8];
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row) {
+#pragma unroll
+        for (int i = 0; i < 8; ++i) {
+            v[row][i] = fmaf(unit, v[row][i], b[i]);
+            v[row][i] = v[row][i] > 0.0f ? v[row][i] : slope * v[row][i];
+        }
+        if (mask && is_there(row)) mask[(place + row * step) / 8] = signs_of(v[row]);
+        const unsigned words[4] = {added[row].x, added[row].y, added[row].z, added[row].w};
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            float low, high;
+            from_half2(words[i], low, high);
+            v[row][2 * i] += low, v[row][2 * i + 1] += high;
+        }
     }
 #if TAPS
-    add_joined(v, inputs.joined, from != nullptr, map != nullptr, map ? level * scale[sample] : 0.0f);
+    join(v, sample, y, x, side, channel, channels, DISCRIMINATOR_JOIN_ARGUMENTS);
 #endif
-    if (out) store_many(out + place, v);
-    if (!u) return;
-    through_activation(v, inputs.signs);
-    store_many(u + place, v);
+#pragma unroll
+    for (int row = 0; row < ROWS; ++row) {
+        if (!is_there(row)) continue;
+        if (out) store_many(out + place + row * step, v[row]);
+        if (!u) continue;
+        through_activation(v[row], bits[row]);
+        store_many(u + place + row * step, v[row]);
+    }
 }

@@ -1,12 +1,13 @@
 // What becomes of a tile's sums, COLUMNS channels of 16 x 16 pixels, which two warpgroups hold after products by wgmma.
 //
-// Macros LAYER_END, WAY_BACK and CLUSTER:
+// Macros LAYER_END, WAY_BACK, DISCRIMINATOR and CLUSTER:
 // neither   The sums go to `sums`, a slice of split-K each, as those of gradient_conv.
 // LAYER_END The end of the layer, the formula of gradient_layer: `demod`, `noise` and `bias` are the layer's, z and to = x (or none) are written.
 // WAY_BACK  The way back through the layer before, the formula of gradient_activation: `style` is that of the adjoint's own layer, the others
 //           are those of the layer before, whose z is read; to = u is written. Each block has a row of its own in style_sums and demod_sums. Of the
 //           network's constant, without `demod`, only style_sums are wanted.
-// In the latter two, CLUSTER blocks are the slices of split-K of a tile. Each leaves its sums in its shared memory, and ends the tile for its
+// DISCRIMINATOR The sums go on as parts/discriminator_end.cuh says, without slices.
+// In LAYER_END and WAY_BACK, CLUSTER blocks are the slices of split-K of a tile. Each leaves its sums in its shared memory, and ends the tile for its
 // share of the pixels. 1, 2, 4 or 8. Results that they read come to shared memory while sums are written there:
 //
 //     0           SUM_NBYTES                 RESULTS                                NOISES
@@ -15,6 +16,9 @@
 #include "parts/copies.cuh"
 #include "parts/gradient_cluster.cuh"
 #include "parts/registers.cuh"
+#if DISCRIMINATOR
+#include "parts/discriminator_end.cuh"
+#endif
 
 #define TILE_END_PARAMETERS                                                                                                        \
     float* __restrict__ sums, const float* __restrict__ style, const float* __restrict__ demod, const float* __restrict__ noise,   \
@@ -74,13 +78,61 @@ __device__ __forceinline__ int busy_warps(int y0, int side) { return MAY_BE_SMAL
 // Where a block's pixel lies in the picture.
 __device__ __forceinline__ int place_of(int pixel, int side) { return (pixel >> 4) * side + (pixel & 15); }
 
+// Leaves a tile's sums in shared memory, [pixel][SUM_PITCH].
+__device__ __forceinline__ void leave_sums(const float (&sum)[2][COLUMNS / 2], unsigned shared) {
+    const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
+#pragma unroll
+    for (int m = 0; m < 2; ++m)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            const int pixel = (warp / 4 * 8 + warp % 4 * 2 + m) * SIDE + half * 8 + (lane >> 2);
+            const unsigned place = shared + (pixel * SUM_PITCH + 2 * (lane & 3)) * 4;
+#pragma unroll
+            for (int j = 0; j < COLUMNS / 8; ++j)
+                asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(place + j * 32), "f"(sum[m][4 * j + 2 * half]),
+                             "f"(sum[m][4 * j + 2 * half + 1])
+                             : "memory");
+        }
+}
+
 // `shared` is the address of TILE_END_NBYTES that no copy and no product uses any more in this thread; y0 and x0 are the tile's first pixel.
+#if DISCRIMINATOR
+static_assert(THREADS == SIDE * RESULT_CHUNKS, "a thread ends a column's pixels of its eight channels");
+enum : int { TOGETHER = 4 };  // pixels whose loads are under way together
+
+__device__ __forceinline__ void end_tile(
+    const float (&sum)[2][COLUMNS / 2], unsigned shared, int sample, int y0, int x0, int side, int first_channel, int channels,
+#if TAPS
+    DISCRIMINATOR_END_PARAMETERS, DISCRIMINATOR_JOIN_PARAMETERS) {
+#else
+    DISCRIMINATOR_END_PARAMETERS) {
+#endif
+    __syncthreads();  // all products are done
+    leave_sums(sum, shared);
+    __syncthreads();
+    const int chunk = threadIdx.x % RESULT_CHUNKS, column = threadIdx.x / RESULT_CHUNKS, channel = first_channel + chunk * 8;
+    if (x0 + column >= side || channel >= channels) return;
+#pragma unroll 1
+    for (int row = 0; row < SIDE; row += TOGETHER) {
+        if (y0 + row >= side) return;
+        float v[TOGETHER][8];
+#pragma unroll
+        for (int k = 0; k < TOGETHER; ++k)
+#pragma unroll
+            for (int i = 0; i < 8; i += 4)
+                asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];\n"
+                             : "=f"(v[k][i]), "=f"(v[k][i + 1]), "=f"(v[k][i + 2]), "=f"(v[k][i + 3])
+                             : "r"(shared + (((row + k) * SIDE + column) * SUM_PITCH + chunk * 8 + i) * 4));
+        end_channels(v, sample, y0 + row, x0 + column, side, channel, channels, DISCRIMINATOR_END_ARGUMENTS);
+    }
+}
+#else
 __device__ __forceinline__ void end_tile(
     float (&sum)[2][COLUMNS / 2], unsigned shared, int sample, int samples, int tile, int y0, int x0, int side, int first_channel,
     int channels, int slice, TILE_END_PARAMETERS) {
+#if !LAYER_END && !WAY_BACK
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
     const int fragment = warp / 4 * 8 + warp % 4 * 2;  // its first row; the second is the next one
-#if !LAYER_END && !WAY_BACK
     float* own = sums + (size_t)(slice * samples + sample) * side * side * channels;
 #pragma unroll
     for (int m = 0; m < 2; ++m)
@@ -118,18 +170,7 @@ __device__ __forceinline__ void end_tile(
     }
     commit_copies();
 #endif
-#pragma unroll
-    for (int m = 0; m < 2; ++m)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-            const int pixel = (fragment + m) * SIDE + half * 8 + (lane >> 2);
-            const unsigned place = shared + (pixel * SUM_PITCH + 2 * (lane & 3)) * 4;
-#pragma unroll
-            for (int j = 0; j < COLUMNS / 8; ++j)
-                asm volatile("st.shared.v2.f32 [%0], {%1, %2};\n" ::"r"(place + j * 32), "f"(sum[m][4 * j + 2 * half]),
-                             "f"(sum[m][4 * j + 2 * half + 1])
-                             : "memory");
-        }
+    leave_sums(sum, shared);
     if (threadIdx.x < OWN_PIXELS)
         asm volatile("st.shared.f32 [%0], %1;\n" ::"r"(shared + NOISES + threadIdx.x * 4), "f"(own_noise) : "memory");
     wait_copies<0>();
@@ -207,3 +248,4 @@ __device__ __forceinline__ void end_tile(
     if constexpr (CLUSTER > 1) sync_cluster();  // blocks that end would take their sums with them
 #endif
 }
+#endif
