@@ -27,17 +27,14 @@
 #define SUMS (RGB ? 3 : 2)
 // Pixels of a thread under way together, as many as find registers.
 #define TURNS (SKIP ? 2 : 8)
+// With all parts the compiler needs more registers on Blackwell.
+#define FIT_BLOCKS (RGB && SKIP && LEVEL >= 1000 ? 1 : 2)
 
 #if HALF_G
 typedef half_bits G;
 #else
 typedef float G;
 #endif
-
-template <int N>
-struct Count {
-    enum : int { value = N };
-};
 
 // Four neighbouring numbers as they lie in memory.
 template <typename X>
@@ -66,7 +63,7 @@ __device__ __forceinline__ void add_up(const float (*shared)[4 * THREADS], int w
     }
 }
 
-extern "C" __global__ void __launch_bounds__(THREADS, 2) gradient_activation(
+extern "C" __global__ void __launch_bounds__(THREADS, FIT_BLOCKS) gradient_activation(
     const G* __restrict__ g, const float* __restrict__ style, const half_bits* __restrict__ z,
     const float* __restrict__ noise, const float* __restrict__ bias, const float* __restrict__ demod,
     half_bits* __restrict__ u, float* __restrict__ style_sums, float* __restrict__ demod_sums,
@@ -139,91 +136,95 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2) gradient_activation(
         __syncwarp();
         load_next(start + WARPS * run + in_warp, min(end, start + WARPS * run + run));
 #endif
-        auto go_back = [&](auto turns, int first) {
-            constexpr int COUNT = decltype(turns)::value;
-            Four<G> gs[COUNT] = {};
-            Four<half_bits> zs[COUNT] = {};
-#if SKIP
-            Four<half_bits> hs[COUNT] = {};
-            Four<float> skips[COUNT] = {};
+        if (!is_mine) continue;
+        auto go_back = [&](int pixel, const float(&up)[4], const float(&result)[4], const float(&output)[4], const float(&skip)[4], float n) {
+            const unsigned place = (unsigned)pixel * channels;
+#if RGB
+            const float4 of_pixel = of_pixels[warp][pixel - start];
+            n = of_pixel.w;
 #endif
-#if !RGB
-            float n[COUNT] = {};
+            float out[4], dh[4];
+#pragma unroll
+            for (int i = 0; i < 4; ++i) {
+                style_sum[i] = fmaf(output[i], up[i], style_sum[i]);
+                dh[i] = up[i] * s[i];
+#if RGB
+                const float t = fmaf(w[2][i], of_pixel.z, fmaf(w[1][i], of_pixel.y, w[0][i] * of_pixel.x));
+                rgb_sum[i] = fmaf(output[i], t, rgb_sum[i]);
+                dh[i] = fmaf(t, rgb_s[i], dh[i]);
+#endif
+#if SKIP
+                dh[i] = fmaf(skip_unit, skip[i], dh[i]);
+#endif
+                const float dz = fabsf(result[i]) < clamp ? dh[i] * (SKIP ? d[i] : 1.0f) : 0.0f;
+                out[i] = dz * (result[i] > 0.0f ? gain : SLOPE * gain);
+                // dv times the v before the activation is dz times the v after it.
+                demod_sum[i] = fmaf(dz, result[i], fmaf(out[i], -n - b[i], demod_sum[i]));
+            }
+            if (has_u) store_many(u + place, out);
+#if SKIP
+            if (has_block) store_many(block_gradient + place, dh);
+#endif
+        };
+        if (!HALF_G && slices > 1) {
+            // Slices are many where pixels are few.
+            for (int pixel = start + row; pixel < until; pixel += rows) {
+                const unsigned place = (unsigned)pixel * channels;
+                float up[4], result[4], output[4], skip[4] = {};
+                load_many(g + place, up), load_many(z + place, result);
+                const float n = noise ? noise[pixel] : 0.0f;
+#pragma unroll 8
+                for (int slice = 1; slice < slices; ++slice) {
+                    float q[4];
+                    load_many(g + slice * step + place, q);
+#pragma unroll
+                    for (int i = 0; i < 4; ++i) up[i] += q[i];
+                }
+#if SKIP
+                load_many(h + place, output);
+                if (has_skip) load_many(skip_sums + place, skip);
+                go_back(pixel, up, result, output, skip, n);
+#else
+                go_back(pixel, up, result, result, skip, n);
+#endif
+            }
+            continue;
+        }
+        for (int first = start + row; first < until; first += TURNS * rows) {
+            Four<G> gs[TURNS] = {};
+            Four<half_bits> zs[TURNS] = {};
+            float n[TURNS] = {};
+#if SKIP
+            Four<half_bits> hs[TURNS] = {};
+            Four<float> skips[TURNS] = {};
 #endif
 #pragma unroll
-            for (int turn = 0; turn < COUNT; ++turn) {
+            for (int turn = 0; turn < TURNS; ++turn) {
                 const int pixel = first + turn * rows;
                 const unsigned place = (unsigned)pixel * channels;
                 if (pixel >= until) continue;
                 zs[turn].load(z + place);
                 if (has_g) gs[turn].load(g + place);
+                if (!RGB && noise) n[turn] = noise[pixel];
 #if SKIP
                 hs[turn].load(h + place);
                 if (has_skip) skips[turn].load(skip_sums + place);
 #endif
-#if !RGB
-                if (noise) n[turn] = noise[pixel];
-#endif
             }
 #pragma unroll
-            for (int turn = 0; turn < COUNT; ++turn) {
+            for (int turn = 0; turn < TURNS; ++turn) {
                 const int pixel = first + turn * rows;
-                const unsigned place = (unsigned)pixel * channels;
                 if (pixel >= until) continue;
-                float up[4], result[4], out[4];
+                float up[4], result[4], output[4], skip[4] = {};
                 gs[turn].get(up), zs[turn].get(result);
-#if !HALF_G
-                if (COUNT == 1)
-#pragma unroll 8
-                    for (int slice = 1; slice < slices; ++slice) {
-                        float q[4];
-                        load_many(g + slice * step + place, q);
-#pragma unroll
-                        for (int i = 0; i < 4; ++i) up[i] += q[i];
-                    }
-#endif
 #if SKIP
-                float output[4], skip[4], dh[4];
                 hs[turn].get(output), skips[turn].get(skip);
+                go_back(pixel, up, result, output, skip, n[turn]);
 #else
-                const float(&output)[4] = result;
-#endif
-#if RGB
-                const float4 of_pixel = of_pixels[warp][pixel - start];
-                const float own_noise = of_pixel.w;
-#else
-                const float own_noise = n[turn];
-#endif
-#pragma unroll
-                for (int i = 0; i < 4; ++i) {
-                    style_sum[i] = fmaf(output[i], up[i], style_sum[i]);
-                    float dz = up[i] * s[i];
-#if RGB
-                    const float t = fmaf(w[2][i], of_pixel.z, fmaf(w[1][i], of_pixel.y, w[0][i] * of_pixel.x));
-                    rgb_sum[i] = fmaf(output[i], t, rgb_sum[i]);
-                    dz = fmaf(t, rgb_s[i], dz);
-#endif
-#if SKIP
-                    dh[i] = fmaf(skip_unit, skip[i], dz);
-                    dz = dh[i] * d[i];
-#endif
-                    dz = fabsf(result[i]) < clamp ? dz : 0.0f;
-                    out[i] = dz * (result[i] > 0.0f ? gain : SLOPE * gain);
-                    // dv times the v before the activation is dz times the v after it.
-                    demod_sum[i] = fmaf(dz, result[i], fmaf(out[i], -own_noise - b[i], demod_sum[i]));
-                }
-                if (has_u) store_many(u + place, out);
-#if SKIP
-                if (has_block) store_many(block_gradient + place, dh);
+                go_back(pixel, up, result, result, skip, n[turn]);
 #endif
             }
-        };
-        if (!is_mine) continue;
-        // Slices are many where pixels are few.
-        if (HALF_G || slices == 1)
-            for (int first = start + row; first < until; first += TURNS * rows) go_back(Count<TURNS>(), first);
-        else
-            for (int pixel = start + row; pixel < until; pixel += rows) go_back(Count<1>(), pixel);
+        }
     }
     if (row < rows) {
         // demod is in it twice.

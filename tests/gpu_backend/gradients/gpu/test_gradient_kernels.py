@@ -19,6 +19,7 @@ _THREADS = {
     "gradient_skip": 128,
     "gradient_skip_adjoint": 128,
     "gradient_filter": 256,
+    "gradient_activation": 256,
     "gradient_handles": 1024,
 }
 
