@@ -9,8 +9,8 @@
 // [plane][side][side], windows [plane][windows][windows]; `parts` has the loss of each block.
 //
 // A block does a tile of ACROSS x DOWN pixels. `lines` has sums along rows of v, v^2 and v w; then, in their place, ds/dm, ds/dq and ds/dc of
-// windows; then sums of these along rows. Sums along columns are of suffixes and prefixes around the last of seven rows. Grid: tiles across and
-// down, planes.
+// windows; then sums of these along rows. A sum down a column is a suffix sum of seven rows plus a prefix sum of the next six. Grid: tiles across
+// and down, planes.
 #include "parts/gradient_table.cuh"
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"

@@ -2,7 +2,6 @@
 // together: a warp does WARP_PIXELS neighbouring ones. Macros: COLOURS; LANES, 4 to 32: more keep the device busy where pixels are few.
 #pragma once
 #include "parts/types.cuh"
-#include "parts/gradient_constants.cuh"
 
 enum : int {
     TURNS = 4,
