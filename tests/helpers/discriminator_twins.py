@@ -95,24 +95,30 @@ def _filter_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: int)
 
 
 def _distance(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    x_at, wanted, numbers, parts, most, channels, places, first, blocks, least, weight, level = values
-    samples = grid[1]
-    assert 0 <= 32 * grid[0] - places < 32
-    x, w = (floats(at(address, (samples, places, channels), "f2")) for address in (x_at, wanted))
-    r, s = (1.0 / np.sqrt((v * v).sum(2, keepdims=True) + least) for v in (x, w))
-    n, cosine = (x * x).sum(2, keepdims=True), (x * w).sum(2, keepdims=True) * r * s
-    along, across = 2 * r * r * (1 - n * r * r + cosine), -2 * r * s
-    at(numbers, (samples, places, 2))[...] = weight * np.concatenate([along, across], 2)
-    sums, lengths = (at(address, (samples, blocks))[:, first : first + grid[0]] for address in (parts, most))
-    sums[...] = lengths[...] = 0.0
-    sums[:, 0] = weight * ((x * r - w * s) ** 2).sum((1, 2))
-    lengths[:, 0] = weight * level * np.linalg.norm(along * x + across * w, axis=2).max(1)
+    *of_maps, parts, most, maps, places, first, blocks, least, weight, level = values
+    samples, end = grid[1], first + grid[0]
+    for x_at, wanted, numbers, channels in list(zip(*(of_maps[i : i + 8] for i in range(0, 32, 8)), strict=True))[
+        :maps
+    ]:
+        x, w = (floats(at(address, (samples, places, channels), "f2")) for address in (x_at, wanted))
+        r, s = (1.0 / np.sqrt((v * v).sum(2, keepdims=True) + least) for v in (x, w))
+        n, cosine = (x * x).sum(2, keepdims=True), (x * w).sum(2, keepdims=True) * r * s
+        along, across = 2 * r * r * (1 - n * r * r + cosine), -2 * r * s
+        at(numbers, (samples, places, 2))[...] = weight * np.concatenate([along, across], 2)
+        lanes = 32 if channels > 128 else 16 if channels > 64 else 8
+        own = -(-places * lanes // 1024)
+        sums, lengths = (at(address, (samples, blocks))[:, first : first + own] for address in (parts, most))
+        sums[...] = lengths[...] = 0.0
+        sums[:, 0] = weight * ((x * r - w * s) ** 2).sum((1, 2))
+        lengths[:, 0] = weight * level * np.linalg.norm(along * x + across * w, axis=2).max(1)
+        first, places, weight, level = first + own, places // 4, 4 * weight, level / 2
+    assert first == end
 
 
 def _rgb(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
     picture, weight, bias, out, mask, pixels, channels = values
     colours, samples = int(macros["COLOURS"]), grid[1]
-    assert 0 <= 256 * grid[0] - pixels * channels // 8 < 256
+    assert 0 <= 256 * grid[0] - pixels * channels // 32 < 256
     v = np.einsum("skp,kc->spc", at(picture, (samples, colours, pixels)), at(weight, (colours, channels)))
     v = v + at(bias, (channels,))
     at(out, (samples, pixels, channels), "f2")[...] = _halves(np.where(v > 0, v, _SLOPE * v))
@@ -122,7 +128,7 @@ def _rgb(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
 def _rgb_adjoint(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
     u, weight, scale, to, pixels, channels, level = values
     colours, samples = int(macros["COLOURS"]), grid[1]
-    assert 0 <= 64 * grid[0] - pixels < 64
+    assert 0 <= 256 * grid[0] - pixels < 256
     v = floats(at(u, (samples, pixels, channels), "f2"))
     found = np.einsum("spc,kc->skp", v, at(weight, (colours, channels)))
     at(to, (samples, colours, pixels))[...] = found / (level * at(scale, (samples, 1, 1)))

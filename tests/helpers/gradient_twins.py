@@ -612,8 +612,9 @@ def _rows(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
 
 
 def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    z, style, weight, bias, taps_at, before, planes, picture, side, channels, taps, left, style_count, clamp = values
-    samples = grid[1]
+    z, style, weight, bias, taps_at, before, planes, picture, side, channels, left, style_count, clamp = values
+    taps, samples = int(macros["TAPS"]), grid[1]
+    assert 0 <= grid[0] * (1024 // int(macros["LANES"])) - side * side < 1024 // int(macros["LANES"])
     for sample in range(samples):
         scale = at(style + 4 * sample * style_count, (channels,))
         x = at(z, (samples, side, side, channels), "f2")[sample].astype(np.float32) * scale
@@ -627,9 +628,11 @@ def _picture(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> Non
 
 
 def _picture_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int, taps_at: int, *values: int) -> None:
-    to, side, taps, left = values
+    to, side, left = values
     whole = at(source, (grid[1], side, side)).transpose(1, 2, 0)
-    at(to, (grid[1], side // 2, side // 2))[...] = _halved(whole, at(taps_at, (taps,)), left).transpose(2, 0, 1)
+    at(to, (grid[1], side // 2, side // 2))[...] = _halved(whole, at(taps_at, (int(macros["TAPS"]),)), left).transpose(
+        2, 0, 1
+    )
 
 
 def _skip(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:

@@ -17,21 +17,6 @@ def _box(x: Array, across: int) -> Array:
     return found
 
 
-def _windows(macros: dict[str, str], grid: tuple[int, ...], *values: int) -> None:
-    found, wanted, means, variances, moments, parts, side, across = values
-    planes, windows = grid[2], side - across + 1
-    f, g = (at(picture, (planes, side, side)) * 0.5 + 0.5 for picture in (found, wanted))
-    m, q, c = (_box(x, across) / across**2 for x in (f, f * f, f * g))
-    mg, vg = (at(numbers, (planes, windows, windows)) for numbers in (means, variances))
-    d1, d2 = m * m + mg * mg + 1e-4, q - m * m + vg + 9e-4
-    luminance, structure = (2 * m * mg + 1e-4) / d1, (2 * (c - m * mg) + 9e-4) / d2
-    by_q, by_c = -luminance * structure / d2, 2 * luminance / d2
-    to = at(moments, (3, planes, windows, windows))
-    to[0] = structure * 2 * (mg - luminance * m) / d1 - by_c * mg - 2 * by_q * m
-    to[1], to[2] = by_q, by_c
-    _put_parts(parts, grid, (luminance * structure).sum((1, 2)))
-
-
 def _put_parts(parts: int, grid: tuple[int, ...], totals: Array) -> None:
     """Write each plane's sum as that of its first block."""
     to = at(parts, (grid[2], grid[0] * grid[1]))
@@ -40,15 +25,25 @@ def _put_parts(parts: int, grid: tuple[int, ...], totals: Array) -> None:
 
 
 def _pixels(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    found, wanted, moments, gradient, parts, side, across, square_weight, window_weight = values
-    planes, windows, margin = grid[2], side - across + 1, across - 1
-    f, w = (at(picture, (planes, side, side)) for picture in (found, wanted))
-    wide = np.pad(at(moments, (3, planes, windows, windows)), ((0, 0), (0, 0), (margin, margin), (margin, margin)))
-    a, b, c = _box(wide, across)
-    of_windows = a + (f + 1) * b + (w + 1) / 2 * c
+    found, wanted, means, variances, gradient, parts, side, square_weight, window_weight = values
+    planes, across = grid[2], min(7, side)
+    windows, margin = side - across + 1, across - 1
+    assert grid[:2] == (-(-side // 64), -(-side // 36))
+    v, w = (at(picture, (planes, side, side)) for picture in (found, wanted))
+    f, g = v * 0.5 + 0.5, w * 0.5 + 0.5
+    m, q, c = (_box(x, across) / across**2 for x in (f, f * f, f * g))
+    mg, vg = (at(numbers, (planes, windows, windows)) for numbers in (means, variances))
+    d1, d2 = m * m + mg * mg + 1e-4, q - m * m + vg + 9e-4
+    luminance, structure = (2 * m * mg + 1e-4) / d1, (2 * (c - m * mg) + 9e-4) / d2
+    by_q, by_c = -luminance * structure / d2, 2 * luminance / d2
+    by_m = structure * 2 * (mg - luminance * m) / d1 - by_c * mg - 2 * by_q * m
+    pads = (0, 0), (margin, margin), (margin, margin)
+    of_m, of_q, of_c = (_box(np.pad(x, pads), across) for x in (by_m, by_q, by_c))
+    of_windows = of_m + 2 * f * of_q + g * of_c
     to = at(gradient, (planes, side, side))
-    to[...] = 2 * square_weight * (f - w) - 0.5 * window_weight / across**2 * of_windows
-    _put_parts(parts, grid, ((f - w) ** 2).sum((1, 2)))
+    to[...] = 2 * square_weight * (v - w) - 0.5 * window_weight / across**2 * of_windows
+    losses = square_weight * ((v - w) ** 2).sum((1, 2)) - window_weight * (luminance * structure).sum((1, 2))
+    _put_parts(parts, grid, losses)
 
 
 def _map(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -181,7 +176,6 @@ def update_rows(
 
 
 OBJECTIVE_TWINS: dict[str, Callable[..., None]] = {
-    "gradient_windows": _windows,
     "gradient_pixels": _pixels,
     "gradient_map": _map,
     "gradient_loss": _loss,

@@ -62,6 +62,8 @@ _GAIN = 2.0
 """Of gradients where the side doubles."""
 _LEAST_WAVES = 1.5
 """Blocks for each multiprocessor from which on a convolution computes all of K in one block."""
+_DISTANCE_MAPS = 8
+"""Most maps of a launch of discriminator_distance."""
 _GEOMETRIES = {"conv": conv_geometry, "up_conv": up_geometry, "skip": skip_geometry}
 
 
@@ -178,7 +180,7 @@ class GpuDiscriminator(KernelSequence):
     @property
     def distance_blocks(self) -> int:
         """How many parts `distances` leaves of each sample."""
-        return sum(_distance_blocks(side) for _, side, *_ in self.maps)
+        return sum(_distance_blocks(side, channels) for _, side, _, channels in self.maps)
 
     def forward(self, picture: int, samples: int) -> None:
         """Enqueue the maps of pictures at an address, (samples, colours, side, side) fp32."""
@@ -186,7 +188,7 @@ class GpuDiscriminator(KernelSequence):
         first = self._blocks[0]
         self.launch(
             rgb_kernel(self.colours),
-            (-(-(first.side**2) * first.inputs // 8 // 256), samples, 1),
+            (-(-(first.side**2) * first.inputs // 32 // 256), samples, 1),
             (256, 1, 1),
             {
                 "picture": np.uint64(picture),
@@ -241,19 +243,26 @@ class GpuDiscriminator(KernelSequence):
         """
         self.break_sequence()
         first = 0
-        for (address, side, _, channels), place, other in zip(self.maps, self._numbers, wanted, strict=True):
-            blocks = _distance_blocks(side)
+        maps = list(zip(self.maps, self._numbers, wanted, strict=True))
+        for begin in range(0, len(maps), _DISTANCE_MAPS):
+            together = maps[begin : begin + _DISTANCE_MAPS]
+            missing = [((0, 0, 0, 0), 0, 0)] * (_DISTANCE_MAPS - len(together))
+            of_maps: dict[str, Value] = {}
+            for index, ((address, _, _, channels), place, other) in enumerate([*together, *missing]):
+                pointers = {"x": address, "wanted": other, "numbers": place}
+                of_maps |= {f"{name}{index}": _pointer(value) for name, value in pointers.items()}
+                of_maps[f"channels{index}"] = channels
+            blocks = sum(_distance_blocks(side, channels) for (_, side, _, channels), *_ in together)
+            side = together[0][0][1]
             self.launch(
                 GradientKernel("discriminator_distance"),
                 (blocks, samples, 1),
                 (256, 1, 1),
                 {
-                    "x": np.uint64(address),
-                    "wanted": np.uint64(other),
-                    "numbers": np.uint64(place),
+                    **of_maps,
                     "parts": np.uint64(parts),
                     "most": np.uint64(most),
-                    "channels": channels,
+                    "maps": len(together),
                     "places": side**2,
                     "first": first,
                     "blocks": self.distance_blocks,
@@ -300,7 +309,7 @@ class GpuDiscriminator(KernelSequence):
         first = self._blocks[0]
         self.launch(
             rgb_adjoint_kernel(self.colours),
-            (-(-(first.side**2) // 64), samples, 1),
+            (-(-(first.side**2) // 256), samples, 1),
             (256, 1, 1),
             {
                 "u": np.uint64(self._t),
@@ -586,8 +595,10 @@ def _grid(conv: PlacedConv, samples: int, *, is_backward: bool) -> tuple[int, in
     return rows, -(-outputs // _columns_of(outputs)), len(geometry.parities)
 
 
-def _distance_blocks(side: int) -> int:
-    return -(-(side**2) // 32)
+def _distance_blocks(side: int, channels: int) -> int:
+    """Return the blocks of discriminator_distance of a map."""
+    lanes = 32 if channels > 128 else 16 if channels > 64 else 8
+    return -(-(side**2) * lanes // 1024)
 
 
 def _columns_of(outputs: int) -> int:

@@ -25,11 +25,14 @@ from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice, ConvLaunch, add_slices
 from gpu_backend.gradients.gpu.kernels import (
+    PICTURE_LANES,
     ROW_CLUSTER,
     GradientKernel,
     activation_kernel,
     filter_kernel,
     layer_kernel,
+    picture_adjoint_kernel,
+    picture_kernel,
     rows_kernel,
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
@@ -45,6 +48,8 @@ from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 _ROW_THREADS = 512
 _THREADS, _PIXELS = 256, 4
 """Of a block of gradient_layer without a filter, and of a thread of it where there is one slice."""
+_BUSY_PIXELS = 256
+"""Of a multiprocessor, from which on few threads do a pixel of a picture."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -245,9 +250,11 @@ class GpuNetwork(KernelSequence):
         self._styles(len(self._placed.layers), len(rgbs), samples)
         for rgb in rgbs:
             address, _, channels = self.features(rgb.spec.resolution)
+            pixels = rgb.spec.resolution**2
+            lanes = PICTURE_LANES[0 if samples * pixels >= _BUSY_PIXELS * self._multiprocessors else 1]
             self.launch(
-                GradientKernel("gradient_picture"),
-                (-(-(rgb.spec.resolution**2) // 32), samples, 1),
+                picture_kernel(taps, lanes),
+                (-(-pixels * lanes // 1024), samples, 1),
                 (256, 1, 1),
                 {
                     "z": np.uint64(address),
@@ -260,7 +267,6 @@ class GpuNetwork(KernelSequence):
                     "picture": np.uint64(rgb.picture),
                     "side": rgb.spec.resolution,
                     "channels": channels,
-                    "taps": taps,
                     "left": doubling_left_pad(taps),
                     "style_count": self._placed.table.styles,
                     "clamp": rgb.clamp,
@@ -429,7 +435,7 @@ class GpuNetwork(KernelSequence):
         self.break_sequence()
         for rgb, before in zip(rgbs[:0:-1], rgbs[-2::-1], strict=True):
             self.launch(
-                GradientKernel("gradient_picture_adjoint"),
+                picture_adjoint_kernel(taps),
                 (-(-(before.spec.resolution**2) // 128), COLOURS * samples, 1),
                 (128, 1, 1),
                 {
@@ -437,7 +443,6 @@ class GpuNetwork(KernelSequence):
                     "filter": np.uint64(self._placed.filter),
                     "to": np.uint64(before.gradient),
                     "side": rgb.spec.resolution,
-                    "taps": taps,
                     "left": doubling_left_pad(taps),
                 },
             )

@@ -1,4 +1,4 @@
-"""Terms of a picture's loss with their gradients in one or two launches, where torch needs a hundred small ones."""
+"""Terms of a picture's loss with their gradients in one launch, where torch needs a hundred small ones."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver
 from gpu_backend.gradients.gpu.kernels import GradientKernel
 from gpu_backend.gradients.gpu.network import GpuNetwork
 
-_TILE = (32, 16)
+_TILE = (64, 36)
+"""Pixels of a block of gradient_pixels, across and down."""
+_TILE_THREADS = 432
 _PLACES = 32
 
 
@@ -60,41 +61,27 @@ class GpuTerms:
         structure_weight: float,
     ) -> tuple[Tensor, Tensor]:
         batch, channels, side = found.shape[:3]
-        windows = means.shape[-1]
-        planes, across = batch * channels, side - windows + 1
-        moments = found.new_empty(3, planes, windows, windows)
         gradient = torch.empty_like(found)
-        grids = [(-(-size // _TILE[0]), -(-size // _TILE[1]), planes) for size in (windows, side)]
-        parts = [found.new_empty(batch, channels * grid[0] * grid[1]) for grid in grids]
-        square_weight /= channels * side**2
-        structure_weight /= channels * windows**2
-        common: dict[str, Value] = {
-            "found": _pointer(found),
-            "wanted": _pointer(wanted),
-            "moments": _pointer(moments),
-            "side": side,
-            "across": across,
-        }
+        across, down = (-(-side // size) for size in _TILE)
+        parts = found.new_empty(batch, channels * across * down)
         with self._launching():
             self._network.launch(
-                GradientKernel("gradient_windows"),
-                grids[0],
-                (32, 8, 1),
-                {**common, "means": _pointer(means), "variances": _pointer(variances), "parts": _pointer(parts[0])},
-            )
-            self._network.launch(
                 GradientKernel("gradient_pixels"),
-                grids[1],
-                (32, 8, 1),
+                (across, down, batch * channels),
+                (_TILE_THREADS, 1, 1),
                 {
-                    **common,
+                    "found": _pointer(found),
+                    "wanted": _pointer(wanted),
+                    "means": _pointer(means),
+                    "variances": _pointer(variances),
                     "gradient": _pointer(gradient),
-                    "parts": _pointer(parts[1]),
-                    "square_weight": square_weight,
-                    "window_weight": structure_weight,
+                    "parts": _pointer(parts),
+                    "side": side,
+                    "square_weight": square_weight / (channels * side**2),
+                    "window_weight": structure_weight / (channels * means.shape[-1] ** 2),
                 },
             )
-        return square_weight * parts[1].sum(1) - structure_weight * parts[0].sum(1), gradient
+        return parts.sum(1), gradient
 
     def _map(self, x: Tensor, wanted: Tensor, least: float, *, is_last: bool) -> tuple[Tensor, Tensor]:
         batch, channels = x.shape[:2]

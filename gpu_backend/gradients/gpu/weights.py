@@ -19,7 +19,7 @@ from gpu_backend.model.spec import LayerSpec
 _PARITY_INTS = 32
 _LEAST_SUM_ROWS, _MOST_SUM_ROWS = 8, 768
 """Rows for which a layer's partial sums have room: as many blocks may share the smallest picture."""
-_CHANNELS_OF_BLOCK, _MOST_BLOCKS = 128, 512
+_CHANNELS_OF_BLOCK, _MOST_BLOCKS = 128, 256
 """Of gradient_activation."""
 
 

@@ -31,6 +31,8 @@ TILE_ENDS = ((128, 2), (128, 1), (64, 8), (64, 4), (32, 2))
 """Output channels of a tile and slices of split-K of convolutions on Hopper that end a layer or go back through one."""
 UP_TILE_ENDS = TILE_ENDS[:-1]
 """The same of the adjoint of a transposed convolution, of which narrower tiles gain nothing."""
+PICTURE_LANES = (4, 32)
+"""Threads of a pixel of gradient_picture: few read more together, many fill the device where a picture is small."""
 ROW_CLUSTER = 8
 """Blocks of gradient_rows that do a row of w together on Hopper."""
 STREAMED_CHANNELS = (32, 64)
@@ -95,8 +97,10 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
         layer_kernel(taps),
         filter_kernel(taps),
         layer_kernel(0),
-        *_activation_kernels(with_skip=False),
-        *(_kernels_of_skips(taps) if with_skips else ()),
+        *_activation_kernels(architecture, with_skip=False),
+        *(_kernels_of_skips(taps, architecture) if with_skips else ()),
+        *(picture_kernel(taps, lanes) for lanes in PICTURE_LANES),
+        picture_adjoint_kernel(taps),
         rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
     )
@@ -235,12 +239,27 @@ def activation_kernel(*, with_rgb: bool, with_skip: bool, from_half: bool) -> Gr
     return GradientKernel.of("gradient_activation", RGB=with_rgb, SKIP=with_skip, HALF_G=from_half)
 
 
-def _activation_kernels(*, with_skip: bool) -> tuple[GradientKernel, ...]:
-    """Return those of a network; a gradient of a resnet's features, which is fp16, has no part of toRGB."""
+def _activation_kernels(architecture: str, *, with_skip: bool) -> tuple[GradientKernel, ...]:
+    """Return those of a network.
+
+    A gradient of features, which is fp16, has no part of toRGB. Adjoints of convolutions leave fp16 on Hopper alone, of
+    a resnet only such as toRGB does not join.
+    """
+    kinds = (True, False), (False, False), (False, True)
+    joined = ((True, True),) if architecture == "sm_90a" and not with_skip else ()
     return tuple(
-        activation_kernel(with_rgb=rgb, with_skip=with_skip, from_half=half)
-        for rgb, half in ((True, False), (False, False), (False, True), *(() if with_skip else ((True, True),)))
+        activation_kernel(with_rgb=rgb, with_skip=with_skip, from_half=half) for rgb, half in (*kinds, *joined)
     )
+
+
+def picture_kernel(taps: int, lanes: int) -> GradientKernel:
+    """Return the picture of a block with a filter of so many taps, for one of `PICTURE_LANES`."""
+    return GradientKernel.of("gradient_picture", TAPS=taps, LANES=lanes)
+
+
+def picture_adjoint_kernel(taps: int) -> GradientKernel:
+    """Return the adjoint of doubling a picture."""
+    return GradientKernel.of("gradient_picture_adjoint", TAPS=taps)
 
 
 def rows_kernel(cluster: int) -> GradientKernel:
@@ -258,15 +277,15 @@ def skip_adjoint_kernel(taps: int) -> GradientKernel:
     return GradientKernel.of("gradient_skip_adjoint", TAPS=taps)
 
 
-def _kernels_of_skips(taps: int) -> tuple[GradientKernel, ...]:
+def _kernels_of_skips(taps: int, architecture: str) -> tuple[GradientKernel, ...]:
     return (
-        *_activation_kernels(with_skip=True),
+        *_activation_kernels(architecture, with_skip=True),
         skip_kernel(taps),
         skip_adjoint_kernel(taps),
     )
 
 
 _PLAIN = (
-    *("reduce", "styles", "demod", "picture", "picture_adjoint"),
-    *("windows", "pixels", "map", "loss", "handles"),
+    *("reduce", "styles", "demod"),
+    *("pixels", "map", "loss", "handles"),
 )

@@ -1,69 +1,78 @@
 // The picture of a block: toRGB of its features, and the doubled picture of the block before.
 //
 //     planes[k] = sum_c z_c style_c W[k, c] + bias[k],   picture[k] = clamp(planes[k]) + doubled(before)[k]
+//     doubled(before)[y, x] = sum_ij f[i] f[j] before[(y + i - left) / 2, (x + j - left) / 2]  where both are whole
 //
-// Pictures and planes are fp32, [sample][3][side][side]. `filter` has the resampling filter's taps, turned and times 2.
-// Eight threads a pixel. Grid: groups of 32 pixels, samples; 12 bytes of dynamic shared memory for each channel.
+// Pictures and planes are fp32, [sample][3][side][side]. `filter` has the resampling filter's taps, turned and times 2. Macros: TAPS, of the
+// filter; LANES, see parts/gradient_colours.cuh. Grid: groups of 1024 / LANES pixels, samples; 12 bytes of dynamic shared memory for each channel.
 #define HALF 1
+#define COLOURS 3
 #include "parts/types.cuh"
+#include "parts/gradient_colours.cuh"
 #include "parts/previous_kernel.cuh"
 
-#define THREADS 256
-#define LANES 8
-#define COLOURS 3
+enum : int {
+    THREADS = 256,
+    MOST_PAIRS = (TAPS + 1) / 2,  // of a tap and a sample along an axis
+    OWN = SHARERS == 1 ? COLOURS : 1,  // colours of a thread's pixel that it completes
+    FIT_BLOCKS = SHARERS > 1 ? 2 : LEVEL < 1000 ? 4 : 3,  // of a multiprocessor; each waits for memory most of the time
+};
+static_assert(SHARERS == 1 || SHARERS >= COLOURS, "each colour has a thread");
 
-__device__ __forceinline__ float total_of_lanes(float v) {
-#pragma unroll
-    for (int other = LANES / 2; other > 0; other >>= 1) v += __shfl_xor_sync(0xffffffffu, v, other);
-    return v;
-}
-
-extern "C" __global__ void __launch_bounds__(THREADS) gradient_picture(
+extern "C" __global__ void __launch_bounds__(THREADS, FIT_BLOCKS) gradient_picture(
     const half_bits* __restrict__ z, const float* __restrict__ style, const float* __restrict__ weight,
     const float* __restrict__ bias, const float* __restrict__ filter, const float* __restrict__ before,
-    float* __restrict__ planes, float* __restrict__ picture, int side, int channels, int taps, int left, int style_count,
-    float clamp) {
+    float* __restrict__ planes, float* __restrict__ picture, int side, int channels, int left, int style_count, float clamp) {
     extern __shared__ float4 shared[];
+    __shared__ float plane_bias[COLOURS];
     float* scaled = reinterpret_cast<float*>(shared);
     const int sample = blockIdx.y, pixels = side * side;
+    const int first = (blockIdx.x * (THREADS / 32) + threadIdx.x / 32) * WARP_PIXELS, count = min(WARP_PIXELS, pixels - first);
+    const half_bits* from = z + ((size_t)sample * pixels + min(first, pixels - 1)) * channels;
+    // The kernel before wrote nothing but `before`, if there is that: z and styles are there already.
+    if (!before) wait_for_previous_kernel();
+    uint4 v[STEPS][TURNS];
+    load_pixels(from, threadIdx.x % LANES * 8, channels, max(count, 1), v);
+    if (threadIdx.x < COLOURS) plane_bias[threadIdx.x] = bias[threadIdx.x];
+#pragma unroll(SHARERS == 1 ? 1 : 2)
+    for (int i = threadIdx.x; i < channels; i += THREADS) {
+        const float s = style[(size_t)sample * style_count + i];
+#pragma unroll
+        for (int k = 0; k < COLOURS; ++k) scaled[k * channels + i] = weight[k * channels + i] * s;
+    }
     wait_for_previous_kernel();
-    for (int i = threadIdx.x; i < COLOURS * channels; i += THREADS)
-        scaled[i] = weight[i] * style[(size_t)sample * style_count + i % channels];
-    __syncthreads();
-    const int pixel = blockIdx.x * (THREADS / LANES) + threadIdx.x / LANES, lane = threadIdx.x % LANES;
-    const bool is_mine = pixel < pixels;
-    float sum[COLOURS] = {}, doubled[COLOURS] = {};
-    if (is_mine) {
-        const half_bits* from = z + ((size_t)sample * pixels + pixel) * channels;
-        for (int channel = lane * 8; channel < channels; channel += LANES * 8) {
-            float v[8], w[8];
-            load_many(from + channel, v);
+    const int pixel = first + own_pixel(), colour = SHARERS == 1 ? 0 : threadIdx.x % SHARERS;
+    float doubled[OWN] = {};
+    if (before) {
+        const int half_side = side / 2, half_pixels = half_side * half_side;
+        const int row = pixel / side - left, column = pixel % side - left;
+        const int first_row = row & 1, first_column = column & 1;  // the first tap that meets a sample
+        // Unsigned, so that an address is one instruction.
+        const unsigned first_plane = (sample * COLOURS + min(colour, COLOURS - 1)) * half_pixels;
 #pragma unroll
-            for (int k = 0; k < COLOURS; ++k) {
-                load_many(scaled + k * channels + channel, w);
+        for (int i = 0; i < MOST_PAIRS; ++i) {
+            const int tap_row = first_row + 2 * i, in_row = (row + tap_row) >> 1, safe_row = min(max(in_row, 0), half_side - 1);
+            const float row_share = tap_row < TAPS && in_row == safe_row ? filter[tap_row] : 0.0f;
 #pragma unroll
-                for (int i = 0; i < 8; ++i) sum[k] = fmaf(v[i], w[i], sum[k]);
-            }
-        }
-        if (before) {
-            const int row = pixel / side, column = pixel % side, half_side = side / 2;
-            const float* first = before + (size_t)sample * COLOURS * half_side * half_side;
-            for (int t = lane; t < taps * taps; t += LANES) {
-                const int i = t / taps, j = t % taps, y = row + i - left, x = column + j - left;
-                if ((y & 1) || (x & 1) || (unsigned)y >= (unsigned)side || (unsigned)x >= (unsigned)side) continue;
-                const float share = filter[i] * filter[j];
+            for (int j = 0; j < MOST_PAIRS; ++j) {
+                // No branch around the load, so that many are under way together.
+                const int tap = first_column + 2 * j, in_column = (column + tap) >> 1, safe_column = min(max(in_column, 0), half_side - 1);
+                const float share = tap < TAPS && in_column == safe_column ? row_share * filter[tap] : 0.0f;
 #pragma unroll
-                for (int k = 0; k < COLOURS; ++k)
-                    doubled[k] = fmaf(share, first[(k * half_side + y / 2) * half_side + x / 2], doubled[k]);
+                for (int k = 0; k < OWN; ++k)
+                    doubled[k] = fmaf(share, before[first_plane + k * half_pixels + safe_row * half_side + safe_column], doubled[k]);
             }
         }
     }
+    __syncthreads();
+    float sum[COLOURS];
+    sum_colours(from, scaled, channels, max(count, 1), v, sum);
+    if (own_pixel() >= count || colour >= COLOURS) return;
 #pragma unroll
-    for (int k = 0; k < COLOURS; ++k) {
-        const float plane = total_of_lanes(sum[k]) + bias[k], rest = total_of_lanes(doubled[k]);
-        if (is_mine && lane == k) {
-            const size_t place = ((size_t)sample * COLOURS + k) * pixels + pixel;
-            planes[place] = plane, picture[place] = bounded(plane, clamp) + rest;
-        }
+    for (int k = 0; k < OWN; ++k) {
+        const float own = OWN == COLOURS ? sum[k] : colour == 0 ? sum[0] : colour == 1 ? sum[1] : sum[2];
+        const float plane = own + plane_bias[colour + k];
+        const unsigned place = (sample * COLOURS + colour + k) * pixels + pixel;
+        planes[place] = plane, picture[place] = bounded(plane, clamp) + doubled[k];
     }
 }

@@ -16,6 +16,7 @@ _THREADS = {
     "gradient_up_conv": 256,
     "gradient_conv": 128,
     "gradient_skip": 128,
+    "gradient_activation": 256,
     "gradient_handles": 1024,
 }
 
