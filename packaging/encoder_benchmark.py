@@ -141,7 +141,7 @@ class _Descents(Projection):
 
         Yields numbers of steps, the best rows after them by the loss of this descent, and seconds of processor time.
         """
-        self._features, self._best_side = features, 0
+        self._features, self._loss, self._best_side = features, None, 0
         began_s = time.process_time()
         for done in self._descend("rows", self._coordinates(rows)[:, None], self._full, 0, max(numbers)):
             if done.step in numbers:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import copy
+from weakref import WeakKeyDictionary
 
 import torch
 from torch import Tensor
@@ -24,6 +25,9 @@ _PICTURES, _LEAST_PICTURES = 12, 3
 _RIDGE = 1e-4
 """Relative to the mean square of the features."""
 _PSI = 0.8
+_Readout = tuple[Tensor, Tensor, Tensor]
+_FITTED: WeakKeyDictionary[DifferentiableNetwork, dict[int, _Readout]] = WeakKeyDictionary()
+"""By side, of networks whose readouts were fitted to all pictures: later searches take them."""
 
 
 class MatchedDrafts:
@@ -43,7 +47,7 @@ class MatchedDrafts:
         # The products of all channels cost a GPU less than gathering those that are read.
         self._reads_all = network.device.type == "cuda"
         full = network.spec.resolution
-        self._readouts: dict[int, tuple[Tensor, Tensor, Tensor]] = {}
+        self._readouts: dict[int, _Readout] = {}
         """Side -> channels that are read, weight (img_channels, count), bias (img_channels, 1, 1)."""
         self._sides = tuple(side for side in sides if side < full and side in network.blocks)
         for side in self._sides:
@@ -51,6 +55,8 @@ class MatchedDrafts:
                 channels = torch.from_numpy(stored.channels).long().to(network.device)
                 weight, bias = network.tensor(stored.weight), network.tensor(stored.bias)
                 self._readouts[side] = channels, weight, bias[:, None, None]
+            elif (fitted := _FITTED.get(network, {}).get(side)) is not None:
+                self._readouts[side] = fitted
 
     def through(self, passes: NetworkPasses) -> MatchedDrafts:
         """Return these drafts of features and pictures that `passes` computes; both have the same readouts."""
@@ -92,6 +98,8 @@ class MatchedDrafts:
             found = torch.linalg.solve(squares + ridge, products).to(network.dtype).t()
             channels = torch.arange(count - 1, device=network.device)
             self._readouts[side] = channels, found[:, :-1].contiguous(), found[:, -1][:, None, None]
+            if not limit.is_set:
+                _FITTED.setdefault(network, {})[side] = self._readouts[side]
 
     def picture(self, rows: Tensor, side: int) -> Tensor:
         """Return pictures (batch, img_channels, side, side) of rows (batch, num_ws, w_dim)."""

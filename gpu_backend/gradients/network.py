@@ -31,6 +31,7 @@ from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
 from gpu_backend.gradients.forward_plans import ForwardPlans
 from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
 from gpu_backend.gradients.picture_terms import PictureTerms
+from gpu_backend.gradients.quasi_newton import Minimiser, QuasiNewton
 from gpu_backend.gradients.recipe_rows import rows_of_recipes
 from gpu_backend.model.model import Model
 from gpu_backend.model.spec import (
@@ -115,6 +116,10 @@ class NetworkPasses(Protocol):
     @property
     def terms(self) -> PictureTerms | None:
         """What compares the pictures on their device instead of torch."""
+        ...
+
+    def minimiser(self, start: Tensor) -> Minimiser:
+        """Return a search for minima from `start`, (samples, ...)."""
         ...
 
     def features(self, ws: Tensor, block: int) -> Tensor:
@@ -343,6 +348,10 @@ class DifferentiableNetwork(ABC):
     @abstractmethod
     def picture(self, ws: Tensor, resolution: int | None = None, noise: NoisePictures | None = None) -> Tensor:
         """Return the picture, (batch, img_channels, resolution, resolution), about -1..1; parameters as above."""
+
+    def minimiser(self, start: Tensor) -> Minimiser:
+        """Return a search for minima from `start`, (samples, ...)."""
+        return QuasiNewton(start)
 
     def map(self, z: Tensor, labels: Tensor | None = None) -> Tensor:
         """Return w (batch, w_dim) of z (batch, z_dim), before truncation."""

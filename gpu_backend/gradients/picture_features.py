@@ -99,6 +99,21 @@ class PictureFeatures:
         squares = [(x - y).square().sum(1).mean((1, 2)) for x, y in zip(self.maps(found), wanted, strict=True)]
         return torch.stack(squares).mean(0)
 
+    def distance_with_gradient(
+        self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the distances and the gradient of each by its picture, (batch, ...); parameters as above."""
+        return gradient_of(lambda pictures: self.distance(pictures, wanted, terms), found)
+
+
+def gradient_of(function: Callable[[Tensor], Tensor], pictures: Tensor) -> tuple[Tensor, Tensor]:
+    """Return a number for each of the pictures (batch, ...), and the gradient of each by its picture."""
+    with torch.enable_grad():
+        free = pictures.detach().requires_grad_()
+        numbers = function(free)
+        (gradient,) = torch.autograd.grad(numbers.sum(), free)
+    return numbers.detach(), gradient
+
 
 def _layers_of(encoder: PictureEncoder) -> Callable[[Tensor], list[Tensor]]:
     """Return `PictureEncoder.layers` of whole pictures (batch, 3, side, side) with fewer passes.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from gpu_backend.gradients.picture_features import PictureFeatures
+from gpu_backend.gradients.picture_features import PictureFeatures, gradient_of
 from gpu_backend.gradients.picture_terms import PictureTerms
 
 _C1, _C2 = 0.01**2, 0.03**2
@@ -53,6 +53,22 @@ class PictureLoss:
         if self._features is not None:
             total = total + _FEATURES * self._features.distance(found, self._maps, self._terms)
         return total
+
+    def with_gradient(self, found: Tensor) -> tuple[Tensor, Tensor]:
+        """Return one number for each picture, and its gradient by that picture, shaped as these; neither has a graph.
+
+        With own kernels that takes fewer passes over the pictures than a graph of all terms.
+        """
+        if self._terms is None:
+            return gradient_of(self, found)
+        windows, weights = self._structure, (_SQUARE, _STRUCTURE)
+        total, gradient = self._terms.pixels_with_gradient(found, self._wanted, windows.mean, windows.variance, weights)
+        total = total + _STRUCTURE
+        if self._features is not None:
+            distances, gradients = self._features.distance_with_gradient(found, self._maps, self._terms)
+            total = torch.add(total, distances, alpha=_FEATURES)
+            gradient = torch.add(gradient, gradients, alpha=_FEATURES)
+        return total, gradient
 
 
 class _Structure:

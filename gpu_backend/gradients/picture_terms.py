@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 class PictureTerms(Protocol):
-    """Terms that torch differentiates, one number for each picture."""
+    """Terms that torch differentiates unless they come with their gradient, one number for each picture."""
 
     def pixels(
         self, found: Tensor, wanted: Tensor, means: Tensor, variances: Tensor, weights: tuple[float, float]
@@ -22,6 +22,12 @@ class PictureTerms(Protocol):
         means, variances
             Of the wanted pictures' windows, values in 0..1.
         """
+        ...
+
+    def pixels_with_gradient(
+        self, found: Tensor, wanted: Tensor, means: Tensor, variances: Tensor, weights: tuple[float, float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same, and the gradient of each number by its picture, shaped as `found`; without a graph."""
         ...
 
     def map(self, x: Tensor, wanted: Tensor, least: float) -> Tensor:

@@ -41,7 +41,6 @@ from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses, 
 from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.gradients.picture_loss import PictureLoss, psnr
 from gpu_backend.gradients.projection_settings import MAX_STEPS, ProjectionReport, ProjectionSettings
-from gpu_backend.gradients.quasi_newton import QuasiNewton
 from gpu_backend.gradients.row_scales import RowScales
 from gpu_backend.gradients.step_graph import StepGraph
 from gpu_backend.gradients.time_limit import TimeLimit
@@ -141,6 +140,7 @@ class Projection:
         count = len(targets)
         self._passes = self._opened_passes(count)
         self._features = self._opened_features(count)
+        self._loss: PictureLoss | None = None
         self._searched_drafts = self._drafts.through(self._passes)
         self._best = network.mean_w.expand(count, spec.num_ws, -1).clone()
         self._best_losses = self._targets.new_full((count,), math.inf)
@@ -150,7 +150,7 @@ class Projection:
 
     @property
     def rows(self) -> NDArray[np.float32]:
-        """The best rows so far, (count, num_ws, w_dim)."""
+        """The best rows so far, (count, num_ws, w_dim); on a GPU they may be a step newer than the report."""
         found: NDArray[np.float32] = self._best.detach().float().cpu().contiguous().numpy()
         return found
 
@@ -266,61 +266,79 @@ class Projection:
         """
         count, branches = starts.shape[:2]
         scales = self._scales if stage == "rows" else None
-        search = QuasiNewton(starts.flatten(0, 1) if scales is None else scales.variables(starts.flatten(0, 1)))
-        features = self._features if side == self._full else None
-        terms = self._passes.terms
-        loss = PictureLoss(self._targets_at(side).repeat_interleave(branches, 0), features, terms)
-        judge = PictureLoss(self._targets, self._features, terms) if side == max(self._draft_sides, default=0) else None
-        best, best_losses = starts.flatten(0, 1).clone(), search.point.new_full((count * branches,), math.inf)
+        begin = starts.flatten(0, 1)
+        search = self._passes.minimiser(begin if scales is None else scales.variables(begin))
+        targets = self._targets_at(side).repeat_interleave(branches, 0)
+        loss = self._full_loss() if side == self._full else PictureLoss(targets, None, self._passes.terms)
+        judge = self._full_loss() if side == max(self._draft_sides, default=0) else None
+        best, best_w = begin.clone(), self._w(begin)
+        best_losses = begin.new_full((count * branches,), math.inf)
+        found, found_w = best.view(starts.shape), best_w.view(starts.shape)
+        each = torch.arange(count, device=found.device)
+        nearest = found_w[:, 0] if branches == 1 else found_w[:, 0].clone()
+        is_first = torch.tensor(self._best_side != side, device=found.device)
+        state = best_losses.new_zeros(2)
 
+        @torch.no_grad()
         def evaluate() -> Tensor:
-            free = search.point.detach().clone().requires_grad_()
-            coordinates = free if scales is None else scales.coordinates(free)
-            losses = loss(self._searched_drafts.picture(self._shared(self._w(coordinates)), side))
-            totals = losses + _PULL * (coordinates - coordinates.mean(1, keepdim=True)).square().mean((1, 2))
-            if side < self._full:
-                totals = totals + _PRIOR * coordinates.square().mean((1, 2))
-            (gradients,) = torch.autograd.grad(totals.sum(), free)
-            with torch.no_grad():
-                is_better = losses < best_losses
-                best.copy_(torch.where(is_better[:, None, None], coordinates, best))
-                best_losses.copy_(torch.where(is_better, losses, best_losses))
+            """Do a step; return the mean loss of the best, and whether they are of another side than this one."""
+            coordinates = search.point if scales is None else scales.coordinates(search.point)
+            w = self._w(coordinates)
+            with torch.enable_grad():
+                picture = self._searched_drafts.picture(self._shared(w.requires_grad_()), side)
+            losses, gradient = loss.with_gradient(picture.detach())
+            (along_w,) = torch.autograd.grad(picture, w, gradient)
+            is_better = (losses < best_losses)[:, None, None]
+            torch.where(is_better, coordinates, best, out=best)
+            torch.where(is_better, w.detach(), best_w, out=best_w)
+            torch.fmin(losses, best_losses, out=best_losses)
+            totals, gradients = pulled(losses, along_w @ self._axes.t(), coordinates)
+            search.take(totals, gradients if scales is None else scales.gradients(gradients))
+            nearest_losses = best_losses
+            if branches > 1:
                 nearest_losses, places = best_losses.view(count, branches).min(1)
-                nearest.copy_(self._shared(self._w(found[each, places])))
-                search.take(totals.detach(), gradients)
-                return kept(nearest_losses) if judge is None else self._best_losses.mean()
+                nearest.copy_(found_w[each, places])
+            if judge is None:
+                self._keep_in_place(self._shared(nearest), nearest_losses, is_first)
+            torch.mean(self._best_losses, 0, out=state[0])
+            state[1].copy_(is_first)
+            return state
 
-        def kept(losses: Tensor) -> Tensor:
-            """Remember the nearest rows; return the mean loss, and whether they are the first of this side."""
-            self._keep_in_place(nearest, losses, is_first)
-            return torch.stack([self._best_losses.mean(), is_first.to(losses)])
+        def pulled(losses: Tensor, gradients: Tensor, coordinates: Tensor) -> tuple[Tensor, Tensor]:
+            """Add to losses, and to their gradients by coordinates, what pulls rows together and drafts to the mean."""
+            pulls = [(_PULL, coordinates - coordinates.mean(1, keepdim=True))] if stage == "rows" else []
+            if side < self._full:
+                pulls.append((_PRIOR, coordinates))
+            for strength, distances in pulls:
+                losses = torch.add(losses, distances.square().mean((1, 2)), alpha=strength)
+                gradients = torch.add(gradients, distances, alpha=2.0 * strength / distances[0].numel())
+            return losses, gradients
 
         @torch.no_grad()
         def compare() -> Tensor:
             assert judge is not None
-            return judge(self._passes.picture(nearest))
+            return judge(self._passes.picture(self._shared(nearest)))
 
-        found = best.view(starts.shape)
-        each = torch.arange(count, device=found.device)
-        nearest = torch.empty_like(self._best)
-        is_first = torch.tensor(self._best_side != side, device=found.device)
         is_captured, is_torch = self._network.can_be_captured, self._passes is self._network
         step = StepGraph(evaluate, captured=is_captured, measured=is_torch)
         comparison = StepGraph(compare, captured=is_captured, measured=is_torch)
-        for number in range(first, end):
-            state = step()
-            best_loss: float | None = None
-            if judge is None:
-                best_loss, is_still_first = state.tolist()
-                if not is_still_first:
-                    self._best_side = side
-            elif (number - first) % _JUDGED_EVERY == 0:
-                self._keep(nearest, comparison(), self._full)
-            else:
-                best_loss = float(state)
+        results = step.results(end - first, ahead=is_captured and judge is None)
+        for number, (mean_loss, is_still_first) in enumerate(results, first):
+            best_loss: float | None = mean_loss
+            if judge is None and not is_still_first:
+                self._best_side = side
+            elif judge is not None and (number - first) % _JUDGED_EVERY == 0:
+                self._keep(self._shared(nearest), comparison(), self._full)
+                best_loss = None
             yield self._reported(stage, number + 1, self._settings.steps, side, best_loss)
         sorted_by_loss: Tensor = found[each[:, None], best_losses.view(count, branches).argsort(1)]
         return sorted_by_loss
+
+    def _full_loss(self) -> PictureLoss:
+        """Return the loss of full pictures, whose features are computed once."""
+        if self._loss is None:
+            self._loss = PictureLoss(self._targets, self._features, self._passes.terms)
+        return self._loss
 
     def _opened_passes(self, count: int) -> NetworkPasses:
         """Return what computes the steps' pictures: own kernels where they can, else the network."""
@@ -384,12 +402,12 @@ class Projection:
             (), whether the losses are the first of their resolution, which the best so far are not compared with; false
             afterwards if one of them is finite.
         """
-        is_known = losses.isfinite().any()
-        before = torch.where(is_first & is_known, math.inf, self._best_losses)
-        is_better = losses < before
-        self._best.copy_(torch.where(is_better[:, None, None], rows, self._best))
-        self._best_losses.copy_(torch.where(is_better, losses, before))
-        is_first.logical_and_(~is_known)
+        begins = (losses < math.inf).any() & is_first
+        self._best_losses.masked_fill_(begins, math.inf)
+        is_better = losses < self._best_losses
+        torch.where(is_better[:, None, None], rows, self._best, out=self._best)
+        torch.fmin(losses, self._best_losses, out=self._best_losses)
+        is_first.logical_xor_(begins)
 
     def _reported(self, stage: str, step: int, steps: int, side: int, loss: float | None = None) -> ProjectionReport:
         loss = float(self._best_losses.mean()) if loss is None else loss

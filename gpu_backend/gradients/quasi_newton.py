@@ -9,33 +9,47 @@ it. With steps S and changes of the gradient Y, (pairs, variables), R the upper 
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import torch
 from torch import Tensor
 
-_HISTORY = 30
-_FIRST = 0.05
+HISTORY = 30
+"""Pairs that are kept."""
+FIRST = 0.05
 """Root mean square of the first step, in the units of the variables."""
-_LONGEST = 0.5
+LONGEST = 0.5
 """The same of the longest step."""
-_DECREASE = 1e-4
+DECREASE = 1e-4
 """Share of the predicted decrease that a step must bring (Armijo)."""
-_MOST_HALVINGS = 8
+MOST_HALVINGS = 8
 
 
-class QuasiNewton:
+class Minimiser(Protocol):
     """Minimises a function for each sample, whose values and gradients its owner computes.
 
     ``while ...: values, gradients = f(search.point); search.take(values, gradients)``
+
+    Attributes
+    ----------
+    point
+        Where the owner evaluates next, (samples, ...). `take` changes it in place.
+    """
+
+    point: Tensor
+
+    def take(self, values: Tensor, gradients: Tensor) -> None:
+        """Take the values (samples,) and the gradients at `point`, and move `point`."""
+        ...
+
+
+class QuasiNewton:
+    """Implements `Minimiser` in torch.
 
     Parameters
     ----------
     start
         (samples, ...).
-
-    Attributes
-    ----------
-    point
-        Where the owner evaluates next, shaped as `start`. `take` changes it in place.
     """
 
     def __init__(self, start: Tensor) -> None:
@@ -49,7 +63,7 @@ class QuasiNewton:
         self._directions = torch.zeros_like(flat)
         self._lengths = flat.new_zeros(count)
         self._halvings = torch.zeros(count, dtype=torch.int64, device=flat.device)
-        self._steps = flat.new_zeros(count, _HISTORY, size)
+        self._steps = flat.new_zeros(count, HISTORY, size)
         """The oldest first; a pair that is missing is zeros."""
         self._changes = torch.zeros_like(self._steps)
 
@@ -58,9 +72,9 @@ class QuasiNewton:
         """Take the values (samples,) and the gradients at `point`, and move `point`."""
         point, gradient = self.point.flatten(1), gradients.flatten(1)
         slopes = (self._gradients * self._directions).sum(1)
-        is_enough = values <= self._values + _DECREASE * self._lengths * slopes
+        is_enough = values <= self._values + DECREASE * self._lengths * slopes
         is_enough &= gradient.isfinite().all(1)
-        is_halved = ~is_enough & (self._halvings < _MOST_HALVINGS)
+        is_halved = ~is_enough & (self._halvings < MOST_HALVINGS)
         # The minimum of the parabola through both values and the slope, kept within a tenth and a half.
         curve = values - self._values - self._lengths * slopes
         best = torch.where(curve > 0.0, -0.5 * slopes * self._lengths.square() / curve, 0.0)
@@ -89,7 +103,7 @@ class QuasiNewton:
     def _descent(self) -> Tensor:
         """Return the next step, (samples, variables); without a pair, a short one down the gradient."""
         gradient = self._gradients
-        plain = gradient * (_FIRST / _size(gradient).clamp(min=1e-30))[:, None]
+        plain = gradient * (FIRST / _size(gradient).clamp(min=1e-30))[:, None]
         last = (self._steps[:, -1] * self._changes[:, -1]).sum(1)
         has_pair = last > 0.0
         scale = (last / self._changes[:, -1].square().sum(1).clamp(min=1e-30)).double()[:, None, None]
@@ -106,7 +120,7 @@ class QuasiNewton:
         moved = scale.to(gradient) * (gradient[:, :, None] - self._changes.mT @ u.to(gradient))
         moved = moved + self._steps.mT @ p.to(gradient)
         direction = -torch.where(has_pair[:, None], moved[:, :, 0], plain)
-        return direction * (_LONGEST / _size(direction).clamp(min=_LONGEST))[:, None]
+        return direction * (LONGEST / _size(direction).clamp(min=LONGEST))[:, None]
 
 
 def _size(x: Tensor) -> Tensor:

@@ -67,7 +67,14 @@ class RowScales:
 
     def coordinates(self, variables: Tensor) -> Tensor:
         """Return the coordinates (samples, num_ws, w_dim) of variables (samples, num_ws + 1, w_dim)."""
-        found: Tensor = variables[:, :-1] * self.units + variables[:, -1:] * self.shared_units
+        return torch.addcmul(variables[:, -1:] * self.shared_units, variables[:, :-1], self.units)
+
+    def gradients(self, of_coordinates: Tensor) -> Tensor:
+        """Return gradients by the variables, shaped as these, of those by coordinates (samples, num_ws, w_dim)."""
+        samples, rows, axes = of_coordinates.shape
+        found = of_coordinates.new_empty(samples, rows + 1, axes)
+        torch.mul(of_coordinates, self.units, out=found[:, :-1])
+        torch.mul(of_coordinates.sum(1, keepdim=True), self.shared_units, out=found[:, -1:])
         return found
 
     def measure(self, limit: TimeLimit | None = None, passes: NetworkPasses | None = None) -> Iterator[tuple[int, int]]:

@@ -22,6 +22,7 @@ from gpu_backend.ops.kernels.parameters import MAP_NBYTES
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.discriminator_twins import DISCRIMINATOR_TWINS, check_strips, end_channels
 from tests.helpers.host_arrays import Array, added, at, floats
+from tests.helpers.lbfgs_twins import LBFGS_TWINS
 from tests.helpers.objective_twins import OBJECTIVE_TWINS, update_rows
 
 _SLOPE = np.float32(0.2)
@@ -581,10 +582,11 @@ def _unit(columns: list[int]) -> np.float32:
 
 
 def _rows(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
-    sums, styles, demods, squares, affine, table, ws_gradient, *adam, ws, depth, first_row = values[:16]
-    w_rows, w_dim, w_pitch, widest, style_count, demod_count, sum_count, unit, rate = values[16:]
-    rows, samples, cluster = grid
+    sums, styles, demods, squares, affine, table, ws_gradient, *adam, ws, depth, first_row, rows = values[:17]
+    w_rows, w_dim, w_pitch, widest, style_count, demod_count, sum_count, unit, rate = values[17:]
+    clusters, samples, cluster = grid
     assert cluster == int(macros["CLUSTER"])
+    assert clusters <= rows <= clusters + (clusters + 1) // 2
     found = np.zeros((samples, rows, w_dim), np.float32)
     for sample in range(samples):
         for row in range(rows):
@@ -633,6 +635,18 @@ def _picture_adjoint(macros: dict[str, str], grid: tuple[int, ...], source: int,
     at(to, (grid[1], side // 2, side // 2))[...] = _halved(whole, at(taps_at, (int(macros["TAPS"]),)), left).transpose(
         2, 0, 1
     )
+
+
+def _largest(macros: dict[str, str], grid: tuple[int, ...], source: int, parts: int, quads: int) -> None:
+    numbers = np.abs(at(source, (grid[1], 4 * quads)))
+    at(parts, grid[1::-1])[...] = [[part.max(initial=0) for part in np.array_split(one, grid[0])] for one in numbers]
+
+
+def _scaled(macros: dict[str, str], grid: tuple[int, ...], source: int, parts: int, *values: Any) -> None:
+    largest, to, quads, least = values
+    divisors = at(largest, (grid[1], 1))
+    divisors[:] = at(parts, grid[1::-1]).max(1, keepdims=True).clip(least)
+    at(to, (grid[1], 4 * quads))[...] = at(source, (grid[1], 4 * quads)) / divisors
 
 
 def _skip(macros: dict[str, str], grid: tuple[int, ...], *values: Any) -> None:
@@ -690,10 +704,13 @@ _TWINS: dict[str, Callable[..., None]] = {
     "gradient_rows": _rows,
     "gradient_picture": _picture,
     "gradient_picture_adjoint": _picture_adjoint,
+    "gradient_largest": _largest,
+    "gradient_scaled": _scaled,
     "gradient_skip": _skip,
     "gradient_skip_adjoint": _skip_adjoint,
     "discriminator_conv": _ended_conv,
     "discriminator_skip": _skip_conv,
     **DISCRIMINATOR_TWINS,
     **OBJECTIVE_TWINS,
+    **LBFGS_TWINS,
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.cuda.schedule import Address, Argument, TensorMap
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -45,20 +47,23 @@ class PackedArguments:
     __slots__ = ("_pointers", "_structure", "address", "values")
 
     def __init__(self, parameters: np.dtype[Any], values: Mapping[str, Value]) -> None:
-        names = parameters.names or ()
-        if values.keys() != set(names):
-            missing, unknown = sorted(set(names) - set(values)), sorted(set(values) - set(names))
+        layout = _layout(parameters)
+        if values.keys() != layout.fields.keys():
+            missing, unknown = (
+                sorted(layout.fields.keys() - values.keys()),
+                sorted(values.keys() - layout.fields.keys()),
+            )
             raise ValueError(f"a kernel's arguments lack {missing} and have {unknown} too many")
         self._structure = np.zeros(parameters.itemsize + _ALIGNMENT, np.uint8)
-        first = -self._structure.ctypes.data % _ALIGNMENT
-        self.values = {name: _typed(name, values[name], parameters[name]) for name in names}
-        offsets = []
-        for name, value in self.values.items():
-            offsets.append(_offset(parameters, name))
-            place = first + offsets[-1]
-            self._structure[place : place + value.itemsize] = np.frombuffer(value.tobytes(), np.uint8)
-        self._pointers = self._structure.ctypes.data + first + np.array(offsets or [0], np.uint64)
-        self.address = int(self._pointers.ctypes.data)
+        begin = _address(self._structure)
+        first = -begin % _ALIGNMENT
+        self.values = {name: _typed(name, values[name], wanted) for name, (wanted, _) in layout.fields.items()}
+        memory = self._structure.data
+        for (_, offset), value in zip(layout.fields.values(), self.values.values(), strict=True):
+            place = first + offset
+            memory[place : place + value.itemsize] = value.tobytes()
+        self._pointers = layout.offsets + np.uint64(begin + first)
+        self.address = _address(self._pointers)
 
 
 def pack_arguments(
@@ -84,12 +89,28 @@ def sizes_of(parameters: np.dtype[Any]) -> tuple[int, ...]:
     return tuple(parameters[name].itemsize for name in parameters.names or ())
 
 
-def _offset(parameters: np.dtype[Any], name: str) -> int:
-    assert parameters.fields is not None
-    return int(parameters.fields[name][1])
+class _Layout(NamedTuple):
+    """Types and offsets of a structure's fields by name, and the offsets alone."""
+
+    fields: Mapping[str, tuple[np.dtype[Any], int]]
+    offsets: NDArray[np.uint64]
+
+
+@functools.cache
+def _layout(parameters: np.dtype[Any]) -> _Layout:
+    fields: Mapping[str, Any] = parameters.fields or {}
+    found = {name: (fields[name][0], int(fields[name][1])) for name in parameters.names or ()}
+    return _Layout(found, np.array([offset for _, offset in found.values()] or [0], np.uint64))
+
+
+def _address(array: NDArray[Any]) -> int:
+    address: int = array.__array_interface__["data"][0]  # half as long as by ctypes, and a launch needs it twice
+    return address
 
 
 def _typed(name: str, value: Value, wanted: np.dtype[Any]) -> Any:
+    if type(value) is wanted.type and wanted.kind != "V":
+        return value
     if wanted.kind == "u" and wanted.itemsize == np.dtype(np.uint64).itemsize:
         if value is None:
             return np.uint64(0)

@@ -97,10 +97,18 @@ class GpuFeatures(PictureFeatures):
         """Return the mean squared distance of pictures from those `wanted`, (batch,)."""
         if wanted[0].dtype != torch.float16:
             return super().distance(found, wanted, terms)
-        if len(wanted[0]) != len(found):
-            wanted = [x.expand(len(found), -1, -1, -1).contiguous() for x in wanted]
-        distances: Tensor = _Distance.apply(found, self, wanted)  # type: ignore[no-untyped-call]
+        distances: Tensor = _Distance.apply(found, self, _for_each(found, wanted))  # type: ignore[no-untyped-call]
         return distances
+
+    def distance_with_gradient(
+        self, found: Tensor, wanted: Sequence[Tensor], terms: PictureTerms | None = None
+    ) -> tuple[Tensor, Tensor]:
+        """Return the distances and the gradient of each by its picture, (batch, ...)."""
+        if wanted[0].dtype != torch.float16:
+            return super().distance_with_gradient(found, wanted, terms)
+        wanted = _for_each(found, wanted)
+        distances, scale, run = self.forward(found.detach(), wanted)
+        return distances, self.backward(wanted, scale, run)
 
     def run(self, pictures: Tensor) -> list[Tensor]:
         """Return copies of all maps, (batch, height, width, channels) fp16, channels padded."""
@@ -170,6 +178,13 @@ class GpuFeatures(PictureFeatures):
             self._driver.enter()
             with self._driver.on_stream(stream):
                 yield
+
+
+def _for_each(found: Tensor, wanted: Sequence[Tensor]) -> Sequence[Tensor]:
+    """Return as many maps as there are pictures, of as many or of one."""
+    if len(wanted[0]) == len(found):
+        return wanted
+    return [x.expand(len(found), -1, -1, -1).contiguous() for x in wanted]
 
 
 class _Distance(Function):

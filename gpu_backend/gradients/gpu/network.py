@@ -45,11 +45,15 @@ from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
 
+SCALE_BLOCKS = 264
+"""Of gradient_largest and gradient_scaled: two for each multiprocessor of a large GPU."""
 _ROW_THREADS = 512
 _THREADS, _PIXELS = 256, 4
 """Of a block of gradient_layer without a filter, and of a thread of it where there is one slice."""
 _BUSY_PIXELS = 256
 """Of a multiprocessor, from which on few threads do a pixel of a picture."""
+_ROW_GROUP = 64
+"""Channels or dimensions that a block of gradient_rows does at once."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -187,16 +191,17 @@ class GpuNetwork(KernelSequence):
         ----------
         gradient
             Address of the gradient of a block's activations, shaped as these, fp16 and divided by `unit`; or of its
-            picture, fp32.
+            picture, fp32, which is not copied if `take_picture_gradient` returned it.
         unit
             Gradients are divided by it while they are fp16, of which 1 should be a common magnitude.
         update
             Changes `ws`, of one sample, by the gradient, which is not written then.
         """
         last = self._placed.last(block)
-        self.break_sequence()
         if of_picture:
             self._picture_gradients(block, gradient, samples)
+        else:
+            self.break_sequence()
         incoming: _Incoming | None = None if of_picture else _Incoming(gradient, is_half=True)
         is_activated = False
         for index in range(last, -1, -1):
@@ -242,6 +247,30 @@ class GpuNetwork(KernelSequence):
             first = self._placed.layers[0]
             self._activate(incoming, 1.0, first, None, None, {}, samples)
         self._row_gradients(block, samples, unit, update, of_picture=of_picture)
+
+    def take_picture_gradient(
+        self, side: int, gradient: int, largest: int, least: float, parts: int, samples: int = 1
+    ) -> int:
+        """Enqueue the gradient of a picture, divided by its largest magnitude; return its address for `backward`.
+
+        Parameters
+        ----------
+        gradient
+            Address of (samples, 3, side, side) fp32.
+        largest
+            Address of (samples,), for what each is divided by, at least `least`.
+        parts
+            Address of (samples, `SCALE_BLOCKS`).
+        """
+        to = self._placed.rgbs_up_to(side)[-1].gradient
+        pointers = {"from": gradient, "largest": largest, "parts": parts, "to": to}
+        values: dict[str, Value] = {name: np.uint64(address) for name, address in pointers.items()}
+        values |= {"quads": COLOURS * side**2 // 4, "least": least}
+        for stem in ("gradient_largest", "gradient_scaled"):
+            kernel = GradientKernel(stem)
+            arguments = {name: values[name] for name in kernel.parameters.names or ()}
+            self.launch(kernel, (SCALE_BLOCKS, samples, 1), (256, 1, 1), arguments)
+        return to
 
     def picture(self, side: int, samples: int = 1) -> int:
         """Enqueue the picture of a side after `forward`; return its address, (samples, 3, side, side) fp32."""
@@ -429,10 +458,11 @@ class GpuNetwork(KernelSequence):
 
     def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
         """Enqueue the gradients of the pictures of all blocks, from the last one's."""
-        driver, taps = self._driver, len(self.spec.resample_filter)
-        rgbs = self._placed.rgbs_up_to(side)
-        driver.copy(rgbs[-1].gradient, gradient, 4 * samples * COLOURS * side**2)
-        self.break_sequence()
+        taps, rgbs = len(self.spec.resample_filter), self._placed.rgbs_up_to(side)
+        if gradient != rgbs[-1].gradient:
+            self.break_sequence()
+            self._driver.copy(rgbs[-1].gradient, gradient, 4 * samples * COLOURS * side**2)
+            self.break_sequence()
         for rgb, before in zip(rgbs[:0:-1], rgbs[-2::-1], strict=True):
             self.launch(
                 picture_adjoint_kernel(taps),
@@ -561,11 +591,14 @@ class GpuNetwork(KernelSequence):
         table, w_dim = self._placed.table, self.spec.w_dim
         rows = slice(0, self.spec.num_ws) if update is None else update.rows
         layers, depth = self._back_tables[block, of_picture, samples == 1]
-        widest, w_pitch = int(table.layers[:, :2].max()), padded(w_dim)
         cluster = ROW_CLUSTER if rows_kernel(ROW_CLUSTER) in self._kernels else 1
+        widest, w_pitch = max(int(table.layers[:, :2].max()), cluster * _ROW_GROUP), padded(w_dim)
+        count, room = rows.stop - rows.start, max(1, self._multiprocessors // cluster)
+        # Rather than a second wave, every second cluster does two rows.
+        clusters = room if room < count <= room + -(-room // 2) else count
         self.launch(
             rows_kernel(cluster),
-            (rows.stop - rows.start, samples, cluster),
+            (clusters, samples, cluster),
             (_ROW_THREADS, 1, 1),
             {
                 "sums": np.uint64(self._placed.partials),
@@ -579,6 +612,7 @@ class GpuNetwork(KernelSequence):
                 "ws": np.uint64(self.ws),
                 "depth": depth,
                 "first_row": rows.start,
+                "rows": count,
                 "w_rows": self.spec.num_ws,
                 "w_dim": w_dim,
                 "w_pitch": w_pitch,
@@ -588,5 +622,5 @@ class GpuNetwork(KernelSequence):
                 "sum_count": table.sums,
                 "unit": unit,
             },
-            shared_nbytes=4 * (2 * widest + 4 * w_pitch),
+            shared_nbytes=4 * (3 * widest + 4 * w_pitch),
         )

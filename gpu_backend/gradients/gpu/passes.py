@@ -18,7 +18,10 @@ from torch.autograd import Function
 from torch.nn import functional
 
 from gpu_backend.cuda.driver.interface import Driver
+from gpu_backend.gradients.gpu.network import SCALE_BLOCKS
 from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.placed import COLOURS
+from gpu_backend.gradients.gpu.quasi_newton import GpuQuasiNewton
 from gpu_backend.gradients.gpu.tensors import DeviceTensors
 from gpu_backend.gradients.gpu.terms import GpuTerms
 
@@ -54,13 +57,17 @@ class GpuPasses:
         """What compares pictures."""
         return GpuTerms(self._gpu.network, self._launching)  # kept, it would hold the memory until the next collection
 
+    def minimiser(self, start: Tensor) -> GpuQuasiNewton:
+        """Return a search for minima from `start`, (samples, ...)."""
+        return GpuQuasiNewton(start, self._gpu.network, self._launching)
+
     def features(self, ws: Tensor, block: int) -> Tensor:
         """Return the output of a block, (batch, channels, side, side), channels last in memory, fp32."""
         features: Tensor = _Pass.apply(ws, self, block, False)  # type: ignore[no-untyped-call]
         return features.permute(0, 3, 1, 2)
 
     def picture(self, ws: Tensor, resolution: int | None = None) -> Tensor:
-        """Return the picture, (batch, 3, resolution, resolution), fp32."""
+        """Return the picture, (batch, 3, resolution, resolution), fp32, in memory that the next pass writes."""
         side = self._gpu.network.spec.resolution if resolution is None else resolution
         picture: Tensor = _Pass.apply(ws, self, side, True)  # type: ignore[no-untyped-call]
         return picture
@@ -68,16 +75,15 @@ class GpuPasses:
     def forward(self, ws: Tensor, side: int, *, of_picture: bool) -> tuple[Tensor, int]:
         """Enqueue a pass; return pictures, or features (batch, side, side, channels), and the number of the pass."""
         network, samples = self._gpu.network, len(ws)
-        rows = ws.contiguous()
-        with self._launching() as driver:
-            driver.copy(network.ws, rows.data_ptr(), rows.nbytes)
+        self._memory.view(network.ws, tuple(ws.shape)).copy_(ws)
+        with self._launching():
             network.forward(side, samples)
             address, used, channels = network.features(side)
             if of_picture:
                 address = network.picture(side, samples)
         self._runs += 1
         if of_picture:
-            return self._memory.view(address, (samples, 3, side, side)).clone(), self._runs
+            return self._memory.view(address, (samples, COLOURS, side, side)).detach(), self._runs
         found = self._memory.view(address, (samples, side, side, channels), np.float16)
         return found[..., :used].float().contiguous(), self._runs
 
@@ -90,13 +96,22 @@ class GpuPasses:
             _, used, channels = network.features(side)
             gradient = functional.pad(gradient, (0, channels - used)) if channels > used else gradient
         # Each sample's gradient is scaled so that fp16 holds it, whatever the loss.
-        largest = torch.linalg.vector_norm(gradient, math.inf, dim=(1, 2, 3), keepdim=True).clamp(min=_LEAST)
-        gradient = gradient / largest
-        gradient = (gradient if of_picture else (_LARGEST * gradient).half()).contiguous()
-        with self._launching():
-            network.backward(side, gradient.data_ptr(), samples, of_picture=of_picture, unit=1.0 / _LARGEST)
+        if of_picture:
+            gradient, largest = gradient.contiguous(), gradient.new_empty(samples, 1, 1)
+            parts = gradient.new_empty(samples, SCALE_BLOCKS)
+            pointers = gradient.data_ptr(), largest.data_ptr(), _LEAST, parts.data_ptr()
+            with self._launching():
+                address = network.take_picture_gradient(side, *pointers, samples)
+                network.backward(side, address, samples, of_picture=True, unit=1.0 / _LARGEST)
+        else:
+            largest = torch.linalg.vector_norm(gradient, math.inf, dim=(1, 2, 3), keepdim=True).clamp(min=_LEAST)
+            scaled = torch.empty_like(gradient, dtype=torch.float16, memory_format=torch.contiguous_format)
+            torch.mul(gradient, _LARGEST / largest, out=scaled)
+            largest = largest[:, :, 0]
+            with self._launching():
+                network.backward(side, scaled.data_ptr(), samples, unit=1.0 / _LARGEST)
         found = self._memory.view(network.ws_gradient, (samples, network.spec.num_ws, network.spec.w_dim))
-        rows: Tensor = found * largest[:, :, 0]
+        rows: Tensor = found * largest
         return rows
 
     @contextlib.contextmanager

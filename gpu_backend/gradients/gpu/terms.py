@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import AbstractContextManager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,9 +40,17 @@ class GpuTerms:
         self, found: Tensor, wanted: Tensor, means: Tensor, variances: Tensor, weights: tuple[float, float]
     ) -> Tensor:
         """Return weighted squares minus weighted structural similarities, (batch,)."""
-        made = found.detach().contiguous(), wanted.contiguous(), means.contiguous(), variances.contiguous()
-        loss: Tensor = _Term.apply(found, lambda: self._pixels(*made, *weights))  # type: ignore[no-untyped-call]
+        compute = partial(self.pixels_with_gradient, found.detach(), wanted, means, variances, weights)
+        loss: Tensor = _Term.apply(found, compute)  # type: ignore[no-untyped-call]
         return loss
+
+    def pixels_with_gradient(
+        self, found: Tensor, wanted: Tensor, means: Tensor, variances: Tensor, weights: tuple[float, float]
+    ) -> tuple[Tensor, Tensor]:
+        """Return the same, and the gradient of each number by its picture, shaped as `found`."""
+        return self._pixels(
+            found.contiguous(), wanted.contiguous(), means.contiguous(), variances.contiguous(), *weights
+        )
 
     def map(self, x: Tensor, wanted: Tensor, least: float) -> Tensor:
         """Return the mean squared distance of feature maps whose channels have unit length at each place, (batch,)."""

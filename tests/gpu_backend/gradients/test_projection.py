@@ -20,6 +20,7 @@ from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_
 from gpu_backend.gradients.picture_loss import PictureLoss, psnr, ssim
 from gpu_backend.gradients.projection import Projection, pictures_together
 from gpu_backend.gradients.projection_settings import ProjectionSettings
+from gpu_backend.gradients.time_limit import TimeLimit
 from gpu_backend.model.draft_file import Readout
 from tests.helpers.golden import CASES, Golden
 from tests.helpers.networks import make_stylegan2
@@ -268,7 +269,7 @@ def test_a_pass_ends_early_if_its_search_is_cancelled(make: Callable[..., Model]
         patches.setattr(torch.autograd, "grad", grad)
         assert projection.step() == report
         assert projection.step() == report, "and later steps do nothing"
-    assert seen == ([16, 0] if is_backward else [16])
+    assert seen == ([16, 0, 0] if is_backward else [16]), "of the loss, and of the pass"
     np.testing.assert_array_equal(projection.rows, rows)
     assert not report.is_done
     assert math.isfinite(projection.psnr()[0]), "the network itself is not cancelled"
@@ -358,6 +359,18 @@ def test_drafts_without_a_readout_get_one_that_is_fitted(
     rows = sample_w(network, 2, 9)[:, None].expand(-1, network.spec.num_ws, -1)
     wanted = picture(rows)[:, :, ::2, ::2]
     assert (drafts.picture(rows, 16) - wanted).square().mean() < 1e-4 * wanted.square().mean()
+
+
+def test_readouts_are_fitted_once_for_a_network_unless_time_is_limited() -> None:
+    network = differentiable_network(make_stylegan2(resolution=32, channel_max=4))
+    assert len(list(MatchedDrafts(network, (16,)).fit(TimeLimit(1000.0)))) == 12
+    first = MatchedDrafts(network, (16,))
+    assert first.missing == (16,), "with less time there would have been fewer pictures"
+    list(first.fit())
+    later = MatchedDrafts(network, (16,))
+    assert not later.missing
+    rows = sample_w(network, 1, 9)[:, None].expand(-1, network.spec.num_ws, -1)
+    torch.testing.assert_close(later.picture(rows, 16), first.picture(rows, 16))
 
 
 def test_drafts_are_read_by_the_readouts_of_the_model() -> None:

@@ -142,6 +142,7 @@ def test_units_are_measured_by_the_passes_of_the_search(
     class Passes:
         runs = 0
         terms = None
+        minimiser = network.minimiser
 
         def features(self, ws: Tensor, block: int) -> Tensor:
             return network.features(ws, block)
@@ -156,3 +157,13 @@ def test_units_are_measured_by_the_passes_of_the_search(
     list(scales.measure(passes=passes))
     assert passes.runs == 8
     assert scales.is_measured
+
+
+def test_gradients_of_variables_are_those_of_autograd(network: DifferentiableNetwork) -> None:
+    scales = RowScales(network, axes_of(network))
+    list(scales.measure())
+    shape = 2, network.spec.num_ws + 1, network.spec.w_dim
+    free = torch.from_numpy(np.random.default_rng(4).standard_normal(shape)).to(scales.units).requires_grad_()
+    coordinates = scales.coordinates(free)
+    (wanted,) = torch.autograd.grad(coordinates.sin().sum(), free)
+    torch.testing.assert_close(scales.gradients(coordinates.detach().cos()), wanted)

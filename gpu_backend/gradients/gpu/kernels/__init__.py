@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from gpu_backend.gradients.quasi_newton import HISTORY
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 CONV_COLUMNS = (128, 64, 32)
@@ -103,6 +104,7 @@ def kernels_of_step(taps: int, architecture: str, *, with_skips: bool) -> tuple[
         picture_adjoint_kernel(taps),
         rows_kernel(ROW_CLUSTER if architecture == "sm_90a" else 1),
         *(GradientKernel(f"gradient_{stem}") for stem in _PLAIN),
+        *LBFGS_KERNELS,
     )
 
 
@@ -287,5 +289,9 @@ def _kernels_of_skips(taps: int, architecture: str) -> tuple[GradientKernel, ...
 
 _PLAIN = (
     *("reduce", "styles", "demod"),
-    *("pixels", "map", "loss", "handles"),
+    *("pixels", "map", "loss", "handles", "largest", "scaled"),
 )
+LBFGS_KERNELS = tuple(
+    GradientKernel.of(f"lbfgs_{stem}", PAIRS=HISTORY) for stem in ("products", "solve", "direction", "move")
+)
+"""Of a step of L-BFGS, in order."""

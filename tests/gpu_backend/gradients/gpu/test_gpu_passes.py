@@ -114,9 +114,13 @@ def assert_loss_is_that_of_torch(network: DifferentiableNetwork, passes: GpuPass
     features = features_of(network) if side >= 64 else None
     results = []
     for terms in (None, passes.terms):
-        losses = PictureLoss(wanted, features, terms)(near)
-        (gradient,) = torch.autograd.grad((losses * torch.tensor([1.0, 3.0]).to(losses)).sum(), near)
+        loss, factors = PictureLoss(wanted, features, terms), torch.tensor([1.0, 3.0]).to(near)
+        losses = loss(near)
+        (gradient,) = torch.autograd.grad((losses * factors).sum(), near)
         results.append((losses.detach().cpu().numpy(), gradient))
+        same, alone = loss.with_gradient(near.detach())
+        torch.testing.assert_close(same, losses.detach())
+        assert float((alone * factors[:, None, None, None] - gradient).norm()) < 1e-3 * float(gradient.norm())
     np.testing.assert_allclose(results[1][0], results[0][0], rtol=1e-3)
     assert float(cosines(results[1][1], results[0][1]).min()) > 0.9999
     assert float(results[1][1].norm()) == pytest.approx(float(results[0][1].norm()), rel=1e-2)
