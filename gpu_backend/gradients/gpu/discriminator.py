@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
-from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice
+from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.up_convs import PAIR_MARGIN
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     end_kernel,
     ended_conv_kernel,

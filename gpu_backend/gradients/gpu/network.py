@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.gpu.conv_choice import PAIR_MARGIN, ConvChoice, ConvLaunch, add_slices
+from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.launch import ConvLaunch, add_slices
+from gpu_backend.gradients.gpu.convs.up_convs import PAIR_MARGIN
 from gpu_backend.gradients.gpu.kernels import (
     PICTURE_LANES,
     ROW_CLUSTER,

@@ -1,4 +1,4 @@
-"""L-BFGS on a GPU in four launches a step, where torch needs a hundred and seventy small ones."""
+"""L-BFGS on a GPU in four launches a step, where torch needs 95 small ones."""
 
 from __future__ import annotations
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from gpu_backend.cuda.driver.arguments import Value
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, add_slices
+from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.launch import add_slices
 from gpu_backend.gradients.gpu.kernels import skip_adjoint_kernel, skip_kernel
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedNetwork

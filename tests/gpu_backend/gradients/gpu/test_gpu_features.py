@@ -11,7 +11,7 @@ import torch
 from gpu_backend.bench.random_discriminator import random_discriminator
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.discriminator_layers import DiscriminatorLayers
-from gpu_backend.gradients.gpu import conv_choice
+from gpu_backend.gradients.gpu.convs import choice
 from gpu_backend.gradients.gpu.features import GpuFeatures
 from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.gradients.own_kernels import OwnKernels
@@ -77,7 +77,7 @@ def test_torch_differentiates_features_of_own_kernels(
 
 
 def test_wide_pictures_of_few_channels_are_streamed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conv_choice, "_LEAST_STREAMED", 16**2)
+    monkeypatch.setattr(choice, "_LEAST_STREAMED", 16**2)
     driver = TwinDriver()
     features = twin_features(random_discriminator(CHANNELS), driver, architecture="sm_90a", multiprocessors=4)
     for count in (2, 1):

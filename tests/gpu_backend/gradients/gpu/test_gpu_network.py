@@ -12,7 +12,7 @@ import torch
 from gpu_backend.cuda.driver.arguments import PackedArguments
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.gradients.gpu import conv_choice
+from gpu_backend.gradients.gpu.convs import choice
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.network import GpuNetwork, RowUpdate
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
@@ -212,7 +212,7 @@ def test_hoppers_convolutions_of_few_channels_leave_fp16_results(of_picture: boo
 
 @pytest.mark.parametrize("of_picture", [False, True])
 def test_wide_pictures_of_few_channels_are_streamed(of_picture: bool, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conv_choice, "_LEAST_STREAMED", 32**2)
+    monkeypatch.setattr(choice, "_LEAST_STREAMED", 32**2)
     model = make_stylegan2(resolution=64, channels={4: 16, 8: 16, 16: 70, 32: 60, 64: 30})
     network = differentiable_network(model, dtype=torch.float64)
     driver = TwinDriver()

@@ -14,8 +14,9 @@ from gpu_backend.cuda.compiling.compilation import compile_kernels
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.gradients.gpu import conv_choice
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch
+from gpu_backend.gradients.gpu.convs import choice
+from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.launch import ConvLaunch
 from gpu_backend.gradients.gpu.kernels import up_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
@@ -188,7 +189,7 @@ def check_results(
 
 @pytest.fixture(autouse=True)
 def _small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conv_choice, "_LEAST_STREAMED", 1)
+    monkeypatch.setattr(choice, "_LEAST_STREAMED", 1)
 
 
 @pytest.mark.parametrize(("case", "end"), RUNS)

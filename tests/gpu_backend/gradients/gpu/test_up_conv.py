@@ -14,7 +14,8 @@ from gpu_backend.cuda.compiling.compilation import compile_kernels
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.gradients.gpu.conv_choice import ConvChoice, ConvLaunch
+from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.launch import ConvLaunch
 from gpu_backend.gradients.gpu.kernels import UP_CLUSTERS, narrow_up_conv_kernel, up_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
