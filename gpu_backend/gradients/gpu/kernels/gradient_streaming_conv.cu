@@ -76,11 +76,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     for (int i = threadIdx.x; i < CHANNELS; i += THREADS) {
         const bool is_there = i < cout;
         styles[i] = is_there && style ? style[(size_t)strip.sample * style_count + i] : 0.0f;
-        scales[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] * unit : 0.0f;
-#if WAY_BACK
-        scales[i] *= styles[i] * gain;  // of a result z > 0: from the sum to u
-#endif
+        // From the sum to z, or to u, where z > 0.
+        scales[i] = is_there ? demod[(size_t)strip.sample * demod_count + i] * (unit * gain) : 0.0f;
         biases[i] = is_there ? bias[i] : 0.0f;
+#if WAY_BACK
+        scales[i] *= styles[i];
+#else
+        biases[i] *= gain;
+#endif
     }
 #endif
     wait_copies<0>();
@@ -115,7 +118,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     auto begin = [](int) {};
     auto end = [&](int row, const float* ended) {
         const int own_channel = opaque(quarter) * 8;
-        const float noises[2] = {next_noises[0], next_noises[1]};
+        const float noises[2] = {next_noises[0] * gain, next_noises[1] * gain};
         next_noises[0] = noise_of(row + 1, 0), next_noises[1] = noise_of(row + 1, 1);
 #pragma unroll
         for (int first = 0; first < GROUPS; ++first) {
@@ -130,8 +133,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
                 channels_of(ended, first, half, v);
 #pragma unroll
                 for (int i = 0; i < 8; ++i) {
-                    const float before = fmaf(d[i], v[i], noises[half] + b[i]);
-                    v[i] = bounded((before > 0.0f ? before : LAYER_SLOPE * before) * gain, clamp);
+                    const float before = fmaf(d[i], v[i], noises[half] + b[i]);  // times gain, which leaky ReLU keeps
+                    v[i] = bounded(fmaxf(before, LAYER_SLOPE * before), clamp);
                 }
                 store_many(z + place, v);
                 if (!to) continue;
