@@ -43,6 +43,16 @@ def passed_on(used: set[str], headers: dict[str, str]) -> set[str]:
     return found
 
 
+def pasted(text: str, body: str) -> set[str]:
+    """Parameters that a body names by a macro of this file which joins a name and a number."""
+    found: set[str] = set()
+    defined = re.findall(r"^#define (\w+)\((\w+)\) (.*)$", text.replace("\\\n", " "), flags=re.MULTILINE)
+    for macro, argument, code in defined:
+        numbers = re.findall(rf"\b{argument}##(\d+)", code)
+        found |= {name + number for name in re.findall(rf"\b{macro}\((\w+)\)", body) for number in numbers}
+    return found
+
+
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_no_kernel_ignores_a_parameter(path: Path) -> None:
     text = path.read_text("utf-8")
@@ -51,7 +61,7 @@ def test_no_kernel_ignores_a_parameter(path: Path) -> None:
     body = text[text.index('extern "C" __global__') :].partition(") {")[2]
     stand_in = r"^    .* = nullptr;$"  # names a parameter that a variant does not take
     used = set(re.findall(r"\w+", re.sub(stand_in, "", body, flags=re.MULTILINE)))
-    used |= passed_on(used, headers_of(path))
+    used |= passed_on(used, headers_of(path)) | pasted(text, body)
     assert [name for _, name in declared if name not in used] == []
 
 
