@@ -14,7 +14,8 @@
 // rgb_sums; dz, the gradient of h, is also stored as `block_gradient`, if that is given, for the block's own skip. The skip of the next block adds
 // skip_unit * skip_sums, one slice, to it.
 //
-// A thread does four channels of TURNS pixels together, so that many loads are under way; a warp does runs of up to 32 pixels. Grid: blocks of pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
+// A thread does four channels of TURNS pixels together, so that many loads are under way; a warp does runs of up to 32 pixels. Grid: blocks of
+// pixels, groups of 128 channels, samples; each block of pixels has a row of its own in all sums.
 #define HALF 1
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"

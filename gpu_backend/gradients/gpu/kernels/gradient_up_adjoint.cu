@@ -12,8 +12,8 @@
 //     copies    | weights and planes in place of those that all warps have left
 //     products  | step s: 4 x (two to four rows of pixels -> registers, two or four wgmma)
 //
-// Macros: COLUMNS: 128 or 64. STAGES. LAYER_END, WAY_BACK, DISCRIMINATOR, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh. Grid: tiles of all samples, tiles
-// of channels, slices.
+// Macros: COLUMNS: 128 or 64. STAGES. LAYER_END, WAY_BACK, DISCRIMINATOR, CLUSTER: what becomes of the sums, see parts/gradient_tile_end.cuh.
+// Grid: tiles of all samples, tiles of channels, slices.
 #define HALF 1
 #define DEPTH 64
 #define USE_WGMMA 1

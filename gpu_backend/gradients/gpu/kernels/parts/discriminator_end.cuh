@@ -4,7 +4,8 @@
 //     v = v + add                                             -> `out`
 //     v * (1 where `signs` has a bit, else 0.2)               -> `u`
 //
-// Arrays are fp16, [sample][side][side][channels], but for the bias, and for masks, a byte for eight channels (parts/discriminator_signs.cuh). Those that are null are left out; a slope of 1 is no activation.
+// Arrays are fp16, [sample][side][side][channels], but for the bias, and for masks, a byte for eight channels (parts/discriminator_signs.cuh). Those
+// that are null are left out; a slope of 1 is no activation.
 // Macro TAPS: 0, or those of the filter where the sums are the gradient of a block's input, to which the rest of it is added before `out`
 // (parts/discriminator_join.cuh).
 #pragma once
