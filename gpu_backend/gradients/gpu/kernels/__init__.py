@@ -38,10 +38,8 @@ ROW_CLUSTER = 8
 """Blocks of gradient_rows that do a row of w together on Hopper."""
 STREAMED_CHANNELS = (32, 64)
 """The most input and output channels of gradient_streaming_conv."""
-_STREAMS = {32: (4, 5), 64: (3, 3)}
+_STREAMS = {32: (4, 5), 64: (2, 4)}
 """Warpgroups of a block of it and stages of each, by these: as many as have registers and shared memory."""
-_BUSY_STREAMS = {32: (4, 5), 64: (2, 4)}
-"""The same with ends that take more registers."""
 _LOOKAHEAD = {32: 2, 64: 4}
 """Groups of channels whose share of the rest of a gradient is under way."""
 
@@ -120,25 +118,26 @@ def patch_conv_kernel(columns: int) -> GradientKernel:
 
 def streamed_layer_kernel(channels: int) -> GradientKernel:
     """Return the convolution of a wide picture with the end of its layer, for one of `STREAMED_CHANNELS`."""
-    return _streaming_kernel(channels, *_STREAMS[channels], LAYER_END=1)
+    return _streaming_kernel(channels, LAYER_END=1)
 
 
 def streamed_way_back_kernel(channels: int) -> GradientKernel:
     """Return its adjoint, which goes back through the layer before."""
-    return _streaming_kernel(channels, *_BUSY_STREAMS[channels], WAY_BACK=1)
+    return _streaming_kernel(channels, WAY_BACK=1)
 
 
 def streamed_adjoint_kernel(channels: int) -> GradientKernel:
     """Return its adjoint, which leaves fp16 gradients."""
-    return _streaming_kernel(channels, *_STREAMS[channels])
+    return _streaming_kernel(channels)
 
 
 def streamed_join_kernel(channels: int, taps: int) -> GradientKernel:
     """Return the same for a discriminator, which adds the rest of the gradient; its filter has so many taps."""
-    return _streaming_kernel(channels, *_BUSY_STREAMS[channels], TAPS=taps, LOOKAHEAD=_LOOKAHEAD[channels])
+    return _streaming_kernel(channels, TAPS=taps, LOOKAHEAD=_LOOKAHEAD[channels])
 
 
-def _streaming_kernel(channels: int, warpgroups: int, stages: int, **end: int) -> GradientKernel:
+def _streaming_kernel(channels: int, **end: int) -> GradientKernel:
+    warpgroups, stages = _STREAMS[channels]
     macros = {"CHANNELS": channels, "DEPTH": channels, "WARPGROUPS": warpgroups, "STAGES": stages}
     return GradientKernel.of("gradient_streaming_conv", **macros, **end)
 
