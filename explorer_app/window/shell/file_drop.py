@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from PySide6.QtCore import Qt
 from PySide6.QtGui import QDropEvent
 
 from explorer_app.audio.decoding import SUFFIXES
@@ -30,11 +31,23 @@ def _is_sound(path: Path) -> bool:
     return path.suffix.lower() in SUFFIXES or path.is_dir()
 
 
-def drop_text(path: Path) -> str:
-    """Return a sentence for the effect of dropping a file; any unknown suffix is opened as a model."""
+def accept_copy(event: QDropEvent) -> None:
+    """Accept a drop as a copy, since the file is only read: after a move, its source removes it."""
+    event.setDropAction(Qt.DropAction.CopyAction)
+    event.accept()
+
+
+def drop_text(event: QDropEvent) -> str:
+    """Return a sentence for the effect of a drop with a file; any unknown suffix is opened as a model."""
+    sounds, path = dropped_sounds(event), dropped(event)
+    if sounds:
+        others = f" and {len(sounds) - 1} more" if len(sounds) > 1 else ""
+        return f"Drop to add {sounds[0].name}{others} to the timeline"
+    return "" if path is None else _file_text(path)
+
+
+def _file_text(path: Path) -> str:
     suffix = path.suffix.lower()
-    if _is_sound(path):
-        return f"Drop to add {path.name} to the timeline"
     if suffix in PICTURE_ENDINGS:
         return f"Drop to restore the picture {path.name}, or to find the latent of a photo"
     if suffix in PHOTO_SUFFIXES:

@@ -12,6 +12,7 @@ from PySide6.QtGui import (
     QCloseEvent,
     QDragEnterEvent,
     QDragLeaveEvent,
+    QDragMoveEvent,
     QDropEvent,
     QGuiApplication,
     QKeyEvent,
@@ -53,7 +54,7 @@ from explorer_app.window.shell.edit_commands import EditCommands
 from explorer_app.window.shell.editing_tools import EditingTools
 from explorer_app.window.shell.export_notices import ExportNotices
 from explorer_app.window.shell.file_commands import FileCommands
-from explorer_app.window.shell.file_drop import drop_text, dropped, dropped_sounds
+from explorer_app.window.shell.file_drop import accept_copy, drop_text, dropped, dropped_sounds
 from explorer_app.window.shell.help_commands import HelpCommands
 from explorer_app.window.shell.hints import Hints
 from explorer_app.window.shell.model_commands import ModelCommands
@@ -473,8 +474,12 @@ class MainWindow(QMainWindow):
         if path is None:
             event.ignore()
             return
-        self.canvas.show_drop(drop_text(path))
-        event.acceptProposedAction()
+        self.canvas.show_drop(drop_text(event))
+        accept_copy(event)
+
+    def dragMoveEvent(self, event: QDragMoveEvent) -> None:  # noqa: N802 - Qt's name
+        """Let the pointer show a copy."""
+        accept_copy(event)
 
     def dragLeaveEvent(self, event: QDragLeaveEvent) -> None:  # noqa: N802 - Qt's name
         """Hide the drop text when the drag leaves the window."""
@@ -486,7 +491,7 @@ class MainWindow(QMainWindow):
         self.canvas.show_drop("")
         path, sounds = dropped(event), dropped_sounds(event)
         if path is not None:
-            event.acceptProposedAction()
+            accept_copy(event)
             self._sounds.add(sounds) if sounds else self._files.open(path)
 
     # -- workspaces -------------------------------------------------------------------------------------------------
