@@ -499,10 +499,14 @@ class Editing(QObject):
     def _step(self, move: Callable[[], bool]) -> None:
         """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
+        number = self.history.next_number
         self._editor.finish()
         left = self.history
         timeline = self.session.timeline
-        if move():
+        if not move():
+            if self.history.next_number > number:
+                self._announce_edit("")  # a step of what edits by itself, with nothing to redo after it, is its end
+        else:
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s

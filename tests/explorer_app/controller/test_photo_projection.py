@@ -193,6 +193,26 @@ def test_undo_during_a_search_reverts_it(search: Search) -> None:
     assert search.projection.phase == "rest"
 
 
+@pytest.mark.parametrize("index", [None, 3])
+def test_redo_during_a_search_ends_it_with_what_it_has_found(search: Search, index: int | None) -> None:
+    editing = search.harness.controller.editing
+    for seed in (3, 5, 7):
+        editing.edit(GoToSeed(seed))
+    for _ in range(3):
+        editing.undo()
+    search.harness.rest()
+    search.begin()
+    search.renders.advance(2)
+    found = search.rows
+    editing.redo() if index is None else editing.go_to(index)
+    assert (search.projection.phase, search.rows) == ("rest", found)
+    assert search.harness.labels[-1] == "From my garden"
+    assert [entry.label for entry in editing.history.kept] == ["my garden"]
+    assert search.ends == [True]
+    search.renders.advance(2)
+    assert search.rows == found, "its reports no longer count"
+
+
 def test_step_loss_and_time_left_are_reported(search: Search) -> None:
     search.renders.steps = 100
     assert search.projection.text == ""
