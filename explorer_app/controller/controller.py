@@ -196,8 +196,6 @@ class Controller(QObject):
         inputs = LiveInputs(settings, messages, midi_ports=midi_ports, make_pads=make_pads, parent=self)
         self.live = LiveControl(inputs, editing, self.playback, worker, messages, clock, parent=self)
         self.played = PlayedValues(editing, parent=self)
-        self.mixing = Mixing(model, editing, messages, parent=self)
-        self.local_editing = LocalEditing(renders, editing, messages, parent=self)
         self.sounds = Sounds(editing, self.playback, messages, parent=self)
         self.point_drag = PointDrag(
             renders, model, preview, editing, self.playback, messages, make_drag_maker, clock, parent=self
@@ -224,6 +222,9 @@ class Controller(QObject):
         self.export = ExportQueueController(runs, model, pending, worker, messages, parent=self)
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
+        fetch_rows = self.thumbnails.fetch_rows
+        self.mixing = Mixing(model, editing, fetch_rows, messages, parent=self)
+        self.local_editing = LocalEditing(renders, editing, fetch_rows, messages, parent=self)
         self.files = Files(
             engine, editing, self.export, pending, worker, messages, settings, self.thumbnails, parent=self
         )

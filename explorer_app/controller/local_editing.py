@@ -11,6 +11,7 @@ from PySide6.QtCore import QObject, Qt, Signal, Slot
 import gpu_backend
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
+from explorer_app.controller.single_latents import FetchRows, take_current, take_latents
 from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import MapsFailed, MapsMade
 from explorer_app.rendering.render_thread import RenderThread
@@ -18,7 +19,7 @@ from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddBlend, AddStyleChannels, SetParameters
 from explorer_app.session.local_edits import StyleChannel
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.resolve import kept_latent, resolve
+from explorer_app.session.resolve import resolve
 from gpu_backend import (
     MAX_BLENDS,
     Latent,
@@ -87,11 +88,17 @@ class LocalEditing(QObject):
     _advanced = Signal()
 
     def __init__(
-        self, renders: RenderThread, editing: Editing, messages: MessageLog, parent: QObject | None = None
+        self,
+        renders: RenderThread,
+        editing: Editing,
+        fetch_rows: FetchRows,
+        messages: MessageLog,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._renders = renders
         self._editing = editing
+        self._fetch_rows = fetch_rows
         self._messages = messages
         self.make_search: MakesSearches = _search
         self.maps: ChannelMaps | None = None
@@ -131,17 +138,15 @@ class LocalEditing(QObject):
     @Slot(int)
     def blend_with_shown(self, number: int = 0) -> None:
         """Make what is shown the second latent of a blend; 0 adds a blend."""
-        session = self._editing.session
-        # A blend of several recipes is not a recipe, so its rows are stored.
-        stored = self._editing.shown_latent if len(session.pinned_blend) > 1 else None
-        self._blend_with(kept_latent(session) if stored is None else Latent(stored), "", number)
+        take_current(self._editing, self._fetch_rows, lambda latent: self._blend_with(latent, "", number))
 
     @Slot(int, int)
     def blend_with_kept(self, kept: int, number: int = 0) -> None:
         """Make a kept entry the second latent of a blend; 0 adds a blend."""
         model, entry = self._renders.model, self._editing.history.entry(kept)
         if model is not None and entry is not None:
-            self._blend_with(kept_latent(adapt(entry.session, model.facts).session), entry.label, number)
+            session, name = adapt(entry.session, model.facts).session, entry.label
+            take_latents([session], self._fetch_rows, lambda latents: self._blend_with(latents[0], name, number))
 
     def _blend_with(self, latent: Latent, name: str, number: int) -> None:
         session = self._editing.session

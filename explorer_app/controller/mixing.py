@@ -8,10 +8,10 @@ from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.model_opener import ModelOpener
+from explorer_app.controller.single_latents import FetchRows, take_current, take_latents
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddSources
-from explorer_app.session.resolve import kept_latent
 from explorer_app.session.session import Source
 from gpu_backend import Latent, RecipeBudget, RequestError, spend_latent
 
@@ -20,11 +20,17 @@ class Mixing(QObject):
     """Adds mix sources at strength 0, until they are painted; each call is one step of undo."""
 
     def __init__(
-        self, model: ModelOpener, editing: Editing, messages: MessageLog, parent: QObject | None = None
+        self,
+        model: ModelOpener,
+        editing: Editing,
+        fetch_rows: FetchRows,
+        messages: MessageLog,
+        parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
         self._model = model
         self._editing = editing
+        self._fetch_rows = fetch_rows
         self._messages = messages
 
     @Slot()
@@ -34,10 +40,10 @@ class Mixing(QObject):
         if facts is None:
             return
         count = 1 + sum(source.label.startswith(("current ", "kept ")) for source in session.mix)
-        # A blend of several recipes is not a recipe, so its rows are stored.
-        stored = self._editing.shown_latent if len(session.pinned_blend) > 1 else None
-        latent = kept_latent(session) if stored is None else Latent(stored)
-        self._add((Source(latent, (0.0,) * facts.num_ws, f"current {count}"),), "Mix in current")
+        name = f"current {count}"
+        take_current(
+            self._editing, self._fetch_rows, lambda latent: self._add_latents([latent], [name], "Mix in current")
+        )
 
     @Slot(object)
     def add_kept(self, numbers: Sequence[int]) -> None:
@@ -45,10 +51,17 @@ class Mixing(QObject):
         facts, history = self._model.facts, self._editing.history
         entries = [entry for number in numbers if (entry := history.entry(number)) is not None]
         if facts is not None and entries:
-            sessions = [(adapt(entry.session, facts).session, entry.label) for entry in entries]
+            sessions = [adapt(entry.session, facts).session for entry in entries]
+            label = f"Mix in {entries[0].label}" if len(entries) == 1 else "Mix in several"
+            names = [entry.label for entry in entries]
+            take_latents(sessions, self._fetch_rows, lambda latents: self._add_latents(latents, names, label))
+
+    def _add_latents(self, latents: Sequence[Latent], names: Sequence[str], label: str) -> None:
+        facts = self._model.facts
+        if facts is not None:
             strengths = (0.0,) * facts.num_ws
-            sources = tuple(Source(kept_latent(session), strengths, label) for session, label in sessions)
-            self._add(sources, f"Mix in {entries[0].label}" if len(entries) == 1 else "Mix in several")
+            pairs = zip(latents, names, strict=True)
+            self._add(tuple(Source(latent, strengths, name) for latent, name in pairs), label)
 
     def _add(self, sources: Sequence[Source], label: str) -> None:
         """Add mix sources as one step; with a message instead if the mix becomes too large."""

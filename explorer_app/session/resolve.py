@@ -115,7 +115,8 @@ def kept_latent(session: Session) -> Latent:
     """Return the latent that "Mix in current" stores as a mix source: point, classes, mix and directions.
 
     Its sources hold no sources (`flat_latent`), so that keeping again and again never nests them. A pinned latent may
-    blend several recipes, which one latent cannot express: the heaviest of them is kept.
+    blend several recipes, which one latent cannot express: the heaviest of them is kept, unless its rows are computed
+    first (`take_latents`).
     """
     recipe, _ = max(resolve_blend(session), key=lambda pair: pair[1])
     return flat_latent(recipe.latent)

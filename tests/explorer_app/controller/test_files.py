@@ -129,8 +129,6 @@ def test_a_frame_of_a_sequence_is_held_and_stays_editable(open_harness: Harness)
     harness.controller.editing.edit(set_truncation(Truncation(0.1)))
     harness.rest()
     assert [recipe.truncation for recipe, _ in harness.engine.requests[-1].blend] == [Truncation(0.1)] * 2
-    harness.controller.mixing.add_current()
-    assert harness.controller.editing.session.mix[0].latent == Latent()
     harness.controller.editing.edit(SetParameter("classes", ()))
     harness.drag(4.0)
     assert harness.controller.editing.session.pinned_blend == ()

@@ -201,6 +201,34 @@ def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None
     assert harness.controller.editing.session.mix[0].latent == Latent(stored_latent(rows))
 
 
+def test_latents_between_recipes_are_computed_before_they_are_mixed_in(open_harness: Harness) -> None:
+    harness, controller = open_harness, open_harness.controller
+    editing, thumbnails = controller.editing, controller.thumbnails
+    blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
+    between, seed = replace(editing.session, pinned_blend=blend), GoToSeed(8).apply(editing.session)
+    editing.kept.add((KeptSession(between, "between"), KeptSession(seed, "seed 8")))
+    numbers = [entry.number for entry in editing.history.kept]
+    rows = rows_for(harness)
+
+    def compute() -> None:
+        for key in list(thumbnails._fetches):  # the fake renderer tells no rows
+            thumbnails.take_made(ThumbnailMade(key, replace(harness.frames[-1], ws=rows)))
+
+    controller.mixing.add_kept(numbers)
+    compute()
+    assert [source.latent.point for source in editing.session.mix] == [stored_latent(rows), Point(((8, 1.0),))]
+    assert [source.label for source in editing.session.mix] == ["between", "seed 8"]
+    assert harness.labels[-1] == "Mix in several"
+    controller.local_editing.blend_with_kept(numbers[0])
+    compute()
+    assert editing.session.blends[0].latent == Latent(stored_latent(rows))
+    editing.restore(between, "Between", time_s=0.0)
+    controller.mixing.add_current()  # before its picture
+    compute()
+    assert [source.latent for source in editing.session.mix] == [Latent(stored_latent(rows))]
+    harness.rest()
+
+
 def test_a_model_of_another_shape_lets_go_of_stored_latents_and_reports_it(open_harness: Harness) -> None:
     facts = open_harness.controller.engine.model.facts
     assert facts is not None

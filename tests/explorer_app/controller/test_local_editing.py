@@ -108,7 +108,7 @@ class FakeEditing:
 def searching(qtbot: QtBot) -> Iterator[tuple[LocalEditing, FakeEditing, MessageLog]]:
     editing, messages = FakeEditing(BENT), MessageLog()
     renders = SimpleNamespace(model=SimpleNamespace(facts=SimpleNamespace(model_id="")))
-    local = LocalEditing(renders, editing, messages)  # type: ignore[arg-type]
+    local = LocalEditing(renders, editing, lambda sessions, take: None, messages)  # type: ignore[arg-type]
     yield local, editing, messages
     local.close()
 
