@@ -456,8 +456,9 @@ class MainWindow(QMainWindow):
     @Slot()
     def _show_model(self) -> None:
         undo_drag_of(QApplication.focusWidget())  # of a value that this model may not have
-        self._thumbnails.retry()
-        self.canvas.show_model(self._engine.model.facts)
+        facts = self._engine.model.facts
+        self._thumbnails.retry("" if facts is None else facts.model_id)
+        self.canvas.show_model(facts)
         self.canvas.show_frame(self._engine.preview.frame)
         self.canvas.show_stored(self._engine.stored_picture)
 

@@ -10,7 +10,7 @@ from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.thumbnails import ThumbnailStore
-from explorer_app.session.session import Session
+from explorer_app.session.session import ModelReference, Session
 from explorer_app.window.shell.main_window import MainWindow
 from explorer_app.window.shell.thumbnail_dispatcher import MAX_PENDING, ThumbnailDispatcher
 from gpu_backend import RenderRequest
@@ -50,8 +50,31 @@ def test_pending_thumbnails_are_requested_of_the_next_model_and_finished_ones_ar
     thumbnails.changed.emit()
     assert widget.shown == [1]
     thumbnails.requested.clear()
-    dispatcher.retry()
+    dispatcher.retry("x")
     assert thumbnails.requested == [("list", 2)]
+
+
+def test_a_picture_that_another_model_made_is_requested_again_once_its_own_is_open(qapp: QApplication) -> None:
+    thumbnails, widget, parent = Thumbnails(), Widget(), QObject()
+    dispatcher = ThumbnailDispatcher(thumbnails, parent)  # type: ignore[arg-type]
+    dispatcher.request("list", widget, 1, Session(model=ModelReference("cats.pkl", "cats", "cats")))
+
+    def make_with(model_id: str) -> None:
+        thumbnails.store.put(("list", 1), fake_frame(RenderRequest(model_id)))
+        thumbnails.changed.emit()
+
+    def requested_by(model_id: str) -> list[Hashable]:
+        thumbnails.store.clear()
+        thumbnails.requested.clear()
+        dispatcher.retry(model_id)
+        return thumbnails.requested
+
+    make_with("dogs")
+    assert requested_by("birds") == []
+    assert requested_by("cats") == [("list", 1)]
+    make_with("cats")
+    assert widget.shown == [1, 1]
+    assert requested_by("cats") == []
 
 
 def test_the_oldest_of_too_many_pending_thumbnails_are_dropped(qapp: QApplication) -> None:
@@ -60,7 +83,7 @@ def test_the_oldest_of_too_many_pending_thumbnails_are_dropped(qapp: QApplicatio
     for key in (0, 1, 0, *range(2, MAX_PENDING + 1)):
         dispatcher.request("plane", widget, key, Session())
     thumbnails.requested.clear()
-    dispatcher.retry()
+    dispatcher.retry("x")
     assert thumbnails.requested == [("plane", key) for key in (0, *range(2, MAX_PENDING + 1))]
 
 
