@@ -21,7 +21,7 @@ from explorer_app.exporting.progress import time_text
 from explorer_app.messages import Action, Level, MessageLog
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded, ProjectionFailed
 from explorer_app.rendering.tasks.projection import ProjectionLike
-from explorer_app.session.edited_latent import TakeEditedRows, recipe_before
+from explorer_app.session.edited_latent import TakeEditedRows, recipe_shown
 from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.resolve import content_of, resolve
 from gpu_backend import Crop, LocalEdits, Noise, StoredLatent, Transform
@@ -237,7 +237,7 @@ class PhotoProjection(QObject):
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
         session = self._editing.session
-        self._before = recipe_before(session, rows)
+        self._before = recipe_shown(session, rows)
         self._number += 1
         self._name, self._report, self._edit = path.stem, None, None
         self._paces.clear()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import replace
 
-from explorer_app.session.blend import Blend, whole_blend
+from explorer_app.session.blend import Blend, resolve_blend, whole_blend
 from explorer_app.session.session import Session, Slider
 from gpu_backend import Latent, Recipe, StoredLatent, dataclass
 
@@ -51,17 +51,20 @@ def edited_latent(session: Session) -> EditedLatent | None:
 
 
 def recipe_before(session: Session, rows: StoredLatent) -> Recipe:
-    """Return what an edit of a session begins with: the start of the last edit, or the current latent.
+    """Return what a drag of a session begins with: the start of the last edit, or the current latent.
 
     Parameters
     ----------
     rows
         Rows of w of the session, for a blend of several recipes, which is not a recipe.
     """
-    pairs: Blend = whole_blend(session)
-    if edited_latent(session) is not None or len(pairs) == 1:
-        return pairs[0][0]
-    return Recipe(Latent(rows), session.truncation)
+    return recipe_shown(session, rows) if edited_latent(session) is None else whole_blend(session)[0][0]
+
+
+def recipe_shown(session: Session, rows: StoredLatent) -> Recipe:
+    """Return the current latent of a session, whose rows of w are `rows`: they stand for a blend of several recipes."""
+    pairs: Blend = resolve_blend(session)
+    return pairs[0][0] if len(pairs) == 1 else Recipe(Latent(rows), session.truncation)
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from explorer_app.controller import ExportProgress, PhotoProjection, photo_proje
 from explorer_app.controller.photo_projection import _project
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
-from explorer_app.session.edited_latent import edited_latent
+from explorer_app.session.edited_latent import FadeEdit, edited_latent
 from explorer_app.session.edits import AddBend, Edit, GoToSeed, set_transform
 from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.parameters import SetParameter
@@ -31,6 +31,7 @@ from gpu_backend import (
     Projection,
     ProjectionReport,
     RequestError,
+    StoredLatent,
     Tap,
     Transform,
     TunedProjection,
@@ -108,6 +109,27 @@ def test_the_best_latent_shows_while_it_is_searched_and_the_end_is_one_step_that
     assert search.ends == [True]
     search.harness.controller.editing.undo()
     assert search.rows is None
+
+
+@pytest.mark.parametrize("share", [1.0, 0.5])
+def test_an_edit_before_the_search_is_part_of_the_picture_that_a_fade_goes_back_to(
+    search: Search, share: float
+) -> None:
+    editing = search.harness.controller.editing
+    search.begin()
+    search.renders.advance(2)
+    search.projection.finish()
+    editing.edit(FadeEdit(share))
+    search.harness.rest()
+    shown = editing.shown_latent
+    assert shown is not None
+    search.begin()
+    search.renders.advance(3)
+    edited = edited_latent(editing.session)
+    assert edited is not None
+    before = edited.before.latent.point
+    assert isinstance(before, StoredLatent)
+    assert before.rows == shown.rows[: len(before.rows)], "the fake search finds one row for all layers"
 
 
 def test_a_search_compares_pictures_with_the_edits_and_its_result_keeps_them(search: Search) -> None:
