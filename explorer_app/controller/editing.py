@@ -226,7 +226,7 @@ class Editing(QObject):
 
         `in_full` requests no drafts during the gesture, where the next edit comes later than a full picture.
         """
-        self._announce_edit(source)
+        self.announce_edit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
             self._editor.finish(_DRIFT)  # so that undo reverts the edit, and not the drift until then
         fitted = self._fitted(edit)
@@ -373,7 +373,7 @@ class Editing(QObject):
         if on == self._drift.is_on:
             return
         if on:
-            self._announce_edit(_DRIFT)
+            self.announce_edit(_DRIFT)
             self._drift.start(self.drift_speed)
             self.drifting_changed.emit()
         else:
@@ -392,6 +392,14 @@ class Editing(QObject):
     def begin(self, session: Session) -> None:
         """Begin with the session of the last start, or a fresh one; `announce` or a model follows."""
         self._editor.begin(session)
+
+    def announce_edit(self, source: str) -> None:
+        """Let what edits by itself, as a drag that settles, end before another source edits the session.
+
+        What edits by itself calls it, too, when it begins: two that do would end each other.
+        """
+        for call in self.before_edit:
+            call(source)
 
     def announce(self) -> None:
         """Emit that session and history changed, at once."""
@@ -412,7 +420,7 @@ class Editing(QObject):
         With `time_s` it is a project of its own, and puts the playhead there; undo brings back the former session with
         its playhead.
         """
-        self._announce_edit("")
+        self.announce_edit("")
         self._stop_drifting()
         self._editor.finish()
         number, former, former_s = self.history.next_number, self.session, self._time_s
@@ -485,11 +493,6 @@ class Editing(QObject):
 
     # -- inside -----------------------------------------------------------------------------------------------------
 
-    def _announce_edit(self, source: str) -> None:
-        """Let what edits by itself, as a drag that settles, end before another source edits the session."""
-        for call in self.before_edit:
-            call(source)
-
     @property
     def _begun(self) -> Session:
         """The session; if nothing was ever set, the first session of the bundled model."""
@@ -505,7 +508,7 @@ class Editing(QObject):
         timeline = self.session.timeline
         if not move():
             if self.history.next_number > number:
-                self._announce_edit("")  # a step of what edits by itself, with nothing to redo after it, is its end
+                self.announce_edit("")  # a step of what edits by itself, with nothing to redo after it, is its end
         else:
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))

@@ -230,6 +230,7 @@ class PhotoProjection(QObject):
         With `tune` the weights are tuned to it afterwards, and the tuned model is kept beside the model and opened.
         """
         self.finish()
+        self._editing.announce_edit(SOURCE)
         model, rows, obstacle = self._renders.model, self._editing.shown_latent, self.obstacle
         if model is None or rows is None or obstacle:
             self._messages.warning(obstacle)

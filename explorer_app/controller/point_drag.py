@@ -255,6 +255,7 @@ class PointDrag(QObject):
             self._messages.warning(_TOO_MANY)
             return False
         held = None if index is None else self.points[index]
+        self._editing.announce_edit(SOURCE)
         self._playback.set_playing(False)
         self._editing.set_drifting(False)
         if held is not None:  # what played may have moved the picture on, which removes handles

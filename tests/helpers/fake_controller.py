@@ -372,8 +372,7 @@ class FakeEditing(QObject):
 
     def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
         self._calls.append(("edit", edit, final))
-        for call in self.before_edit:
-            call(source)
+        self.announce_edit(source)
         if self._before is None:
             self._before = self.session
         self.session = edit.apply(self.session)
@@ -381,6 +380,10 @@ class FakeEditing(QObject):
             self._before = None
             self.history = self.history.added(self.session, edit.label)
         self._changed(final)
+
+    def announce_edit(self, source: str) -> None:
+        for call in self.before_edit:
+            call(source)
 
     def cancel_gesture(self, source: str | None = None) -> None:
         self._calls.append(("cancel_gesture",))

@@ -1,0 +1,119 @@
+"""A point drag and a search for a photo at the same time: the window behind the dialog of a search stays usable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from explorer_app.controller import PhotoProjection, PointDrag
+from explorer_app.session.edited_latent import edited_latent
+from explorer_app.session.model_files import ModelFiles
+from explorer_app.session.parameters import SetParameter
+from gpu_backend import Crop, Latent, LocalEdits, Noise, Recipe, StoredLatent
+from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
+from tests.helpers.fake_projection import FakeProjection, FakeProjectionRenders
+
+
+@dataclass
+class Both:
+    """Both over one controller that is at rest."""
+
+    harness: Harness
+    drags: FakeDragRenders
+    drag: PointDrag
+    searches: FakeProjectionRenders
+    projection: PhotoProjection
+
+    @property
+    def rows(self) -> float:
+        edited = edited_latent(self.harness.controller.editing.session)
+        assert edited is not None
+        return float(np.frombuffer(edited.rows.rows, "<f4")[0])
+
+    def search(self, steps: int) -> None:
+        assert self.projection.begin(Path("/photos/my garden.jpg"), Crop(1.0, 2.0, 30.0))
+        self.searches.advance(steps)
+
+    def pull(self, steps: int) -> None:
+        assert self.drag.begin((4.0, 4.0))
+        self.drag.aim(30.0, 0.0)
+        for _ in range(steps):
+            self.drags.advance()
+
+
+@pytest.fixture
+def both(harness: Harness) -> Iterator[Both]:
+    harness.engine.gives_rows = True
+    harness.start()
+    controller = harness.controller
+    engine, editing = controller.engine, controller.editing
+    facts = engine.model.facts
+    assert facts is not None
+    width, maker = facts.w_dim, FakeDragMaker()
+    drags, searches = FakeDragRenders(), FakeProjectionRenders()
+    drag = PointDrag(
+        drags,
+        engine.model,
+        engine.preview,
+        editing,
+        controller.playback,
+        harness.messages,
+        lambda: maker,
+        lambda: harness.now_s,
+    )
+
+    def make(model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> FakeProjection:
+        searches.make(model, noise, edits, path, crop, tune=tune)
+        return FakeProjection(searches.steps, width)
+
+    projection = PhotoProjection(
+        searches,
+        editing,
+        controller.playback,
+        harness.messages,
+        searches.worker,  # type: ignore[arg-type]
+        ModelFiles(None, None),
+        searches.opened.append,
+        make,
+        lambda: harness.now_s,
+    )
+    drags.point_drag, searches.projection = drag, projection
+    zeros = StoredLatent(np.zeros((1, width), "<f4").tobytes(), 1, width)
+    editing.edit(SetParameter("pinned_blend", ((Recipe(Latent(zeros)), 1.0),)))
+    harness.rest()
+    yield Both(harness, drags, drag, searches, projection)
+    drag.close()
+    projection.close()
+
+
+def test_a_stroke_ends_a_search_with_what_it_has_found(both: Both) -> None:
+    before = list(both.harness.labels)
+    both.search(2)
+    both.pull(1)
+    assert (both.projection.phase, both.drag.phase) == ("rest", "moving")
+    assert both.harness.labels == [*before, "From my garden"]
+    both.searches.advance(2)
+    both.drags.advance()
+    both.drag.finish()
+    assert both.harness.labels == [*before, "From my garden", "Drag a point"]
+    both.harness.controller.editing.undo()
+    assert both.rows == 2.0, "what was found"
+
+
+def test_a_search_ends_a_stroke_that_settles_with_what_it_has_reached(both: Both) -> None:
+    before = list(both.harness.labels)
+    both.pull(2)
+    both.drag.release()
+    both.harness.rest()
+    both.search(2)
+    assert (both.projection.phase, both.drag.phase, both.drags.drag) == ("searching", "rest", None)
+    assert both.harness.labels == [*before, "Drag a point"]
+    both.projection.finish()
+    assert both.harness.labels == [*before, "Drag a point", "From my garden"]
+    both.harness.controller.editing.undo()
+    assert both.rows == 2.0, "where the stroke led"
