@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QToolButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QToolButton, QVBoxLayout, QWidget
 
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
+
+_LEAST_PX = 80
+"""Smallest width of the summary, in px at the usual font size."""
 
 
 class Disclosure(QWidget):
@@ -21,6 +24,9 @@ class Disclosure(QWidget):
         self.button.setIcon(icon("chevron-right", "dim"))
         self.button.setToolTip(tip)
         self.button.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        # In a narrow panel the style elides the summary, which would otherwise push what is beside it out of sight.
+        self.button.setSizePolicy(QSizePolicy.Policy.Maximum, QSizePolicy.Policy.Fixed)
+        self.button.setMinimumWidth(theme.px(_LEAST_PX))
         self.button.toggled.connect(self._toggled)
         theme.set_role(self.button, "flat")
         self.text = WrappedLabel("", self)

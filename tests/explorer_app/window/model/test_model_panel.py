@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from PySide6.QtCore import Qt
+from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
 from pytestqt.qtbot import QtBot
 
@@ -123,3 +123,14 @@ def test_the_details_say_where_the_names_of_classes_come_from() -> None:
     assert dict(model_text.all_facts(facts(c_dim=10)))["Classes"] == "10"
     named = facts(c_dim=1, class_names=("jay",), class_file="labels.txt")
     assert dict(model_text.all_facts(named))["Classes"] == "1, with names from labels.txt"
+
+
+def test_everything_of_the_panel_is_in_sight_in_a_narrow_dock(panel: ModelPanel) -> None:
+    many = tuple(f"dnnlib.util name{number}" for number in range(123))
+    panel.show_model(facts(names_requested=many))
+    panel.show_devices(DeviceState(device=FakeDevice()))
+    QCoreApplication.processEvents()  # layouts inside others pass their sizes on by events
+    panel.resize(panel.minimumSizeHint().width(), 320)
+    assert panel.width() <= 260
+    for button in (panel.device_button, panel.copy_button, panel.imports.button):
+        assert button.mapTo(panel, button.rect().topRight()).x() < panel.width()
