@@ -9,11 +9,12 @@ from collections.abc import Callable
 
 def whole_number(least: int, most: int = 999_999_999) -> Callable[[str], int]:
     """Return a reader of whole numbers from `least` to `most`, both included, written in ASCII digits."""
-    bounds = f"from {least} to {most:,}" if most < 999_999_999 else f"from {least} up"
 
     def read(text: str) -> int:
-        is_number = text.isascii() and text.isdigit() and len(text) <= 9
-        if not is_number or not least <= int(text) <= most:
+        is_number = text.isascii() and text.isdigit()
+        is_long = is_number and len(text) > 9
+        if not is_number or is_long or not least <= int(text) <= most:
+            bounds = f"from {least} to {most:,}" if most < 999_999_999 or is_long else f"from {least} up"
             raise argparse.ArgumentTypeError(f"expected a whole number {bounds}, not {text[:40]!r}")
         return int(text)
 
@@ -40,7 +41,7 @@ def seconds(text: str) -> float:
     """Return a time in seconds, 0 to 1,000,000."""
     number = _finite(text)
     if not 0 <= number <= 1e6:
-        raise argparse.ArgumentTypeError(f"expected seconds, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected seconds from 0 to 1,000,000, not {text[:40]!r}")
     return number
 
 

@@ -69,8 +69,15 @@ def opened_picture(source: Path | bytes, name: str) -> Iterator[Image.Image]:
                     f"{MAX_PICTURE_PIXELS // 1_000_000} million; make it smaller."
                 )
             yield picture
+    except Image.DecompressionBombError as error:  # more than twice Pillow's own limit, found before the size is known
+        raise PictureFileError(
+            f"{name} has too many pixels: more than {MAX_PICTURE_PIXELS // 1_000_000} million; make it smaller.",
+            str(error),
+        ) from error
     # libavif's errors are RuntimeError; a decoder that allocates by a forged header raises MemoryError.
-    except (OSError, ValueError, SyntaxError, RuntimeError, MemoryError, Image.DecompressionBombError) as error:
+    except (OSError, ValueError, SyntaxError, RuntimeError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno:  # of the system; Pillow's have no number
+            raise PictureFileError(f"{name} cannot be read ({error.strerror}).", str(error)) from error
         raise PictureFileError(f"{name} should be a picture, but cannot be read as one.", str(error)) from error
 
 

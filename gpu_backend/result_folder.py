@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import tempfile
 from pathlib import Path
 
@@ -21,4 +22,8 @@ def make_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise RequestError(f"The output must be a folder, but {folder} is none: {error.strerror}.") from None
+        if folder.is_dir():
+            raise RequestError(f"The output folder {folder} takes no files: {error.strerror}.") from None
+        if os.path.lexists(folder):
+            raise RequestError(f"The output must be a folder, but {folder} is none.") from None
+        raise RequestError(f"The output folder {folder} cannot be made: {error.strerror}.") from None

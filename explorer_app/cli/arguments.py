@@ -150,7 +150,7 @@ def seconds(text: str) -> Fraction:
     """Return a time like ``12``, ``1.5`` or ``1/3``."""
     match = re.fullmatch(r"([0-9]{1,6})(?:/([0-9]{1,6})|(\.[0-9]{1,9}))?", text, re.ASCII)
     if match is None or (match[2] is not None and int(match[2]) == 0):
-        raise argparse.ArgumentTypeError(f"expected seconds like 12 or 1.5, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected seconds like 12 or 1.5, below 1,000,000, not {text[:40]!r}")
     return Fraction(text)
 
 
@@ -164,6 +164,16 @@ def size(text: str) -> tuple[int, int]:
     if not (1 <= width <= MAX_SIDE_PX and 1 <= height <= MAX_SIDE_PX):
         raise argparse.ArgumentTypeError(f"sides must be 1 to {MAX_SIDE_PX} pixels, not {text[:40]!r}")
     return width, height
+
+
+def grid(text: str) -> tuple[int, int]:
+    """Return the columns and rows of a text like ``4x3``, or ``4`` for as many rows as columns."""
+    match = re.fullmatch(r"([0-9]{1,5})(?:x([0-9]{1,5}))?", text, re.ASCII)
+    columns = 0 if match is None else int(match[1])
+    rows = columns if match is None or match[2] is None else int(match[2])
+    if columns < 1 or rows < 1:
+        raise argparse.ArgumentTypeError(f"expected columns and rows like 4x3, not {text[:40]!r}")
+    return columns, rows
 
 
 def print_size(text: str) -> tuple[int, int] | str:
@@ -183,7 +193,7 @@ def background(text: str) -> str:
 def priority(text: str) -> int:
     """Return the priority of a job on a farm, a whole number of up to six digits."""
     if not re.fullmatch(r"-?[0-9]{1,6}", text, re.ASCII):
-        raise argparse.ArgumentTypeError(f"expected a whole number, not {text[:40]!r}")
+        raise argparse.ArgumentTypeError(f"expected a whole number of up to six digits, not {text[:40]!r}")
     return int(text)
 
 

@@ -145,12 +145,14 @@ def _over_devices(parsed: argparse.Namespace, command: str, console: Console) ->
         "versions": find_versions(),
     }
     lines = scaling_table(rows)
-    if options.out is not None:
-        files, problem = write_scaling(rows, run_facts, options.out)
-        if problem:
-            lines.append(f"skipped: plot: {problem}")
-        console.note(f"written: {', '.join(str(file) for file in files)}")
-    console.results(lines)
+    try:
+        if options.out is not None:
+            files, problem = write_scaling(rows, run_facts, options.out)
+            if problem:
+                lines.append(f"skipped: plot: {problem}")
+            console.note(f"written: {', '.join(str(file) for file in files)}")
+    finally:  # a full disk does not lose what was measured
+        console.results(lines)
 
 
 def _counts(text: str) -> tuple[int, ...]:

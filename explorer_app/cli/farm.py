@@ -7,6 +7,7 @@ import asyncio
 import contextlib
 import logging
 import os
+import socket
 import sys
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -38,6 +39,7 @@ _EXAMPLES = """examples:
 
 _LOOPBACK = "127.0.0.1"
 _LOOK_S = 0.5
+_CONNECT_S = 3.0
 
 
 def parser() -> Parser:
@@ -154,8 +156,22 @@ def _join(options: argparse.Namespace, console: Console) -> None:
     crew = crew_of_this_machine(options.gpus, options.cpu_workers)
     keys_path = _keys_path(options, address)
     with LocalFarm(address, crew, keys_path=keys_path, runs_scheduler=False, say=console.note):
-        console.note(f"{_workers(len(crew)).capitalize()} of this machine join the farm at {address.text}.")
+        if _answers(address):
+            console.note(f"The farm at {address.text} gets {_workers(len(crew))} of this machine.")
+        else:
+            console.note(
+                f"No farm answers at {address.text}; {_workers(len(crew))} of this machine will join it once it is up."
+            )
         _until_stopped(console)
+
+
+def _answers(address: FarmAddress) -> bool:
+    """Return whether a program listens at an address."""
+    try:
+        socket.create_connection((address.host, address.port), _CONNECT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _keys(options: argparse.Namespace, console: Console) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import contextlib
 import importlib
 import logging
+import os
 import sys
 import threading
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import FrameType
 
 from explorer_app.cli.arguments import UsageError
@@ -45,6 +47,9 @@ EXIT_NO_READER = 141
 _ONLY_PRINT = ("inspect", "doctor")
 """Commands that only print: a reader that closes the pipe early is not an error."""
 
+_NO_HOME = "/nonexistent"
+"""Debian's home of users that have none."""
+
 _PRINTING_OPTIONS = frozenset({"-h", "--help", "--version"})
 
 _log = logging.getLogger(__name__)
@@ -56,6 +61,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0: done. 1: a bug, shown with its traceback. 2: an error, shown as one sentence. 130: stopped by Ctrl-C. 141: the
     reader of the output left before the work was done. 143: stopped by SIGTERM.
     """
+    _ensure_home()
     name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
     console = Console()
     with ProgramLog(console.block) as log, _interrupts_noted(console):
@@ -63,6 +69,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
         status = _run(name, words, console, log)
     discard_unwritten()
     return status
+
+
+def _ensure_home() -> None:
+    """Give a user without a home folder one that does not exist: nothing is kept there, and all else works.
+
+    Containers run programs under numbers that the system does not know.
+    """
+    try:
+        Path.home()
+    except RuntimeError:
+        os.environ["HOME"] = _NO_HOME
 
 
 @contextlib.contextmanager

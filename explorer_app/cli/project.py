@@ -93,8 +93,13 @@ def project_settings(
 
 
 def project_fps(session: Session, options: argparse.Namespace) -> Fraction:
-    """Return the requested frame rate, by default that of the timeline."""
-    return options.fps if options.fps is not None else session.timeline.fps
+    """Return the requested frame rate, by default that of the timeline. Raises UsageError if it is 0."""
+    if options.fps is None:
+        return session.timeline.fps
+    fps: Fraction = options.fps
+    if fps <= 0:
+        raise UsageError("--fps should be above 0.")
+    return fps
 
 
 def project_name(options: argparse.Namespace) -> str:

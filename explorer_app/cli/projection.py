@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import math
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,8 @@ from explorer_app.assets import bundled_model
 from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
-from explorer_app.exporting.output_file import as_export_error, check_output_path
+from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.output_file import FULL_DISK, check_output_path, output_error
 from explorer_app.session.model_files import ModelFiles
 from gpu_backend import (
     LATENT_SUFFIXES,
@@ -207,7 +209,7 @@ def _write(
         if keeps and job.target.exists():
             console.conclude(f"{job.target} holds the w rows of {job.photo.name} of an earlier search.")
             continue
-        with as_export_error(job.target):
+        with _as_search_error(job.target):
             job.target.parent.mkdir(parents=True, exist_ok=True)
             if is_stopped:
                 _mark_stopped(job.target)
@@ -247,12 +249,12 @@ def _tune(
         if keeps and target.exists():
             console.conclude(f"{target} is {facts.name} tuned to {job.photo.name} by an earlier search.")
         elif tuning.report.step:
-            with as_export_error(target):
+            with _as_search_error(target):
                 _mark_stopped(target)
             write(", stopped early")
         raise
     write("")
-    with as_export_error(target):
+    with _as_search_error(target):
         _stop_mark(target).unlink(missing_ok=True)
 
 
@@ -281,6 +283,21 @@ def _mark_stopped(path: Path) -> None:
 def _is_whole(path: Path) -> bool:
     """Return whether a file exists, of a search that was not stopped."""
     return path.exists() and not _stop_mark(path).exists()
+
+
+@contextlib.contextmanager
+def _as_search_error(path: Path) -> Iterator[None]:
+    """Raise an OSError of writing what a search has found as an ExportError whose sentence names a remedy."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno not in FULL_DISK:
+            raise output_error(error, path) from error
+        raise ExportError(
+            f"The disk is full, so {path.name} in {path.parent} could not be written; make room, and search again "
+            "with --resume: it leaves out the pictures that have their files.",
+            str(error),
+        ) from error
 
 
 def _tuned(target: Path) -> Path:

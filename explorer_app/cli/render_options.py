@@ -14,13 +14,13 @@ from explorer_app.cli.arguments import (
     count,
     finite_number,
     frame_rate,
+    grid,
     positive_count,
     print_size,
     scale,
     seconds,
     seed,
     seed_list,
-    size,
     two_numbers,
 )
 from explorer_app.cli.blend_options import BLEND_OPTIONS, add_blend_options
@@ -109,7 +109,7 @@ def parser() -> Parser:
     )
     made.add_argument(
         "--grid",
-        type=size,
+        type=grid,
         metavar="CxR",
         help="columns and rows of --sheet, with pictures at full size; further pictures fill further sheets",
     )

@@ -12,7 +12,8 @@ from pathlib import Path
 from explorer_app.exporting.errors import ExportError
 from gpu_backend import MAX_NAME_NBYTES, Disk, FileGroup, part_name, write_whole
 
-_FULL = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+FULL_DISK = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+"""Error numbers of a full disk and of a full quota."""
 
 _MAX_PARTS = 300
 """Folders in a path: Python makes missing ones by one call in another, up to about a thousand."""
@@ -100,7 +101,7 @@ def check_output_path(path: Path) -> None:
 
 def _sentence(error: OSError, path: Path) -> str:
     where = f"{path.name} in {path.parent}"
-    if error.errno in _FULL:
+    if error.errno in FULL_DISK:
         return (
             f"The disk is full, so {where} could not be written; "
             "everything before it is kept: make room and start the same export again."

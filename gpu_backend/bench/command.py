@@ -18,7 +18,7 @@ EXIT_STOPPED = 130
 
 
 def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]) -> bool:
-    """Run the selected measurements, write the files, then show the table.
+    """Run the selected measurements, write the files, then show the table, also if the files cannot be written.
 
     Returns whether all of it was measured; Ctrl-C ends it early and keeps the results so far.
 
@@ -52,24 +52,27 @@ def run_bench(options: BenchOptions, say: Callable[[str], None], show: Callable[
         make_folder(out)  # before minutes are spent
     if options.ladder:
         found = run_ladder(options, note)
-        if out is not None:
-            write_ladder(found, out / "ladder.csv")
-        show(ladder_table(found).splitlines())
+        try:
+            if out is not None:
+                write_ladder(found, out / "ladder.csv")
+        finally:
+            show(ladder_table(found).splitlines())
         return all(climbed.problem != STOPPED for climbed in found)
     reports = measure_all_shapes(options, note) if options.all_shapes else (run_suite(options, note),)
-    lines: list[str] = []
-    for report in reports:
-        lines += table(report).splitlines()
+    tables = [table(report).splitlines() for report in reports]
+    try:
         if out is not None:  # first: the reader of the table may close the pipe
-            files, problem = write_files(report, out / report.run.network if options.all_shapes else out)
-            if problem:
-                lines.append(f"skipped: plots: {problem}")
-            say(f"written: {', '.join(str(file) for file in files)}")
-    if options.all_shapes:
-        lines += ["", *summary(reports).splitlines()]
-        if out is not None:
-            say(f"written: {write_all(reports, out)}")
-    show(lines)
+            for report, lines in zip(reports, tables, strict=True):
+                files, problem = write_files(report, out / report.run.network if options.all_shapes else out)
+                if problem:
+                    lines.append(f"skipped: plots: {problem}")
+                say(f"written: {', '.join(str(file) for file in files)}")
+            if options.all_shapes:
+                say(f"written: {write_all(reports, out)}")
+    finally:  # a full disk does not lose what was measured
+        if options.all_shapes:
+            tables.append(["", *summary(reports).splitlines()])
+        show([line for lines in tables for line in lines])
     return all(item.reason != STOPPED for report in reports for item in report.skipped)
 
 

@@ -23,10 +23,11 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from gpu_backend.errors import CancelledError, RequestError
+from gpu_backend.gradients.arrays import number_array
 from gpu_backend.gradients.drag_engine import DragEngine, Motion, TorchEngine
 from gpu_backend.gradients.drag_settings import (
     MAX_HANDLES,
@@ -109,15 +110,16 @@ class DragOptimizer:
         self,
         network: DifferentiableNetwork,
         statistics: LatentStatistics,
-        rows: NDArray[np.float32],
+        rows: ArrayLike,
         row_resolutions: Sequence[int],
         handles: Sequence[Handle],
         settings: DragSettings | None = None,
     ) -> None:
         settings = settings or DragSettings()
-        _check(network, rows, handles, settings)
+        start = number_array(rows, "Rows of w")
+        _check(network, start, handles, settings)
         if settings.blend is not None:
-            network, rows = network.of_blend(settings.blend, rows)
+            network, start = network.of_blend(settings.blend, start)
         self._network, self._settings = network, settings
         self._cancelled = Event()
         chosen = default_drag_rows(row_resolutions) if settings.rows is None else settings.rows
@@ -127,7 +129,7 @@ class DragOptimizer:
         terms = DragTerms(
             block=block,
             grid=grid,
-            start=rows,
+            start=start,
             rows=slice(chosen.first, end),
             deviation=statistics.deviation.float().cpu().numpy(),
             mask=None if settings.mask is None else mask_at_features(settings.mask, grid),

@@ -42,9 +42,14 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
         If torch is missing.
     DeviceError
         If there is no such device, or ``cuda`` is requested, but torch finds no GPU.
+    TypeError
+        If `model` is not a Model, such as a path.
     """
     if device not in TORCH_DEVICES:
         raise DeviceError(f"The device of gradients must be one of {', '.join(TORCH_DEVICES)}, not {device!r:.40}.")
+    given: object = model
+    if not isinstance(given, Model):
+        raise TypeError(f"Gradients need a Model from read_model, not a {type(given).__name__}.")
     with torch_needed("Computing gradients"):
         import torch
 

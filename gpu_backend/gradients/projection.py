@@ -29,11 +29,12 @@ from threading import Event
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.errors import CancelledError, RequestError
+from gpu_backend.gradients.arrays import number_array
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
@@ -111,7 +112,7 @@ class Projection:
     def __init__(
         self,
         network: DifferentiableNetwork,
-        targets: NDArray[np.float32],
+        targets: ArrayLike,
         settings: ProjectionSettings | None = None,
         encoder: PictureEncoder | None = None,
         features: PictureFeatures | None = None,
@@ -123,13 +124,14 @@ class Projection:
         self._settings = settings = settings or ProjectionSettings()
         spec = network.spec
         shape = (spec.img_channels, spec.resolution, spec.resolution)
-        if targets.ndim != 4 or not len(targets) or targets.shape[1:] != shape or not np.isfinite(targets).all():
-            raise RequestError(f"Pictures to project must be {shape} finite numbers, but there are {targets.shape}.")
+        given = number_array(targets, "Pictures to project")
+        if given.ndim != 4 or not len(given) or given.shape[1:] != shape or not np.isfinite(given).all():
+            raise RequestError(f"Pictures to project must be n x {shape} finite numbers, but there are {given.shape}.")
         if not (1 <= settings.steps <= MAX_STEPS and 1 <= settings.candidates <= MAX_STEPS):
             raise RequestError(f"A projection has 1 to {MAX_STEPS:,} steps and random latents.")
         if not settings.start_s > 0:
             raise RequestError("The random latents of a projection need some time.")
-        self._targets = network.tensor(targets)
+        self._targets = network.tensor(given)
         self._encoder, self._features = encoder, features
         directions = latent_statistics(network, directions=spec.w_dim).directions
         lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
@@ -137,7 +139,7 @@ class Projection:
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
         self._scales = RowScales(network, self._axes)
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
-        count = len(targets)
+        count = len(given)
         self._passes = self._opened_passes(count)
         self._features = self._opened_features(count)
         self._loss: PictureLoss | None = None

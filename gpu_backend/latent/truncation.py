@@ -44,7 +44,7 @@ def truncate(
         return rows
     if not np.isfinite(w_avg).all():
         refuse_average()
-    rows[..., :count, :] = w_avg + psi * (rows[..., :count, :] - w_avg)
+    rows[..., :count, :] = w_avg + float(psi) * (rows[..., :count, :] - w_avg)
     return rows
 
 
@@ -76,8 +76,10 @@ def check_truncation(psi: float, cutoff: int | None, num_ws: int) -> None:
         is_finite = math.isfinite(psi)
     except TypeError:
         raise TypeError(f"The truncation psi is a number, not {psi!r:.40}.") from None
+    except OverflowError:
+        is_finite = False
     if not is_finite:
-        raise RequestError(f"The truncation psi must be a finite number, not {psi}.")
+        raise RequestError(f"The truncation psi must be a finite number, not {psi!s:.40}.")
     if cutoff is not None and not hasattr(cutoff, "__index__"):
         raise TypeError(f"The truncation cutoff is a whole number or None, not {cutoff!r:.40}.")
     if cutoff is not None and not 0 <= cutoff <= num_ws:

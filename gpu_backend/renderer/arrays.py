@@ -19,9 +19,14 @@ def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> ND
         If the shape or type differs, or a value is not finite.
     """
     words = f"({', '.join(str(length) for length in shape)})"
+    if getattr(data, "requires_grad", False):
+        raise RequestError(f"{what} must not need gradients, which a renderer does not compute; pass {what}.detach().")
     try:
         with np.errstate(over="ignore"):  # float32 overflow is refused below
-            array = np.ascontiguousarray(data, dtype=np.float32)
+            given = np.asarray(data)
+            if np.iscomplexobj(given):
+                raise TypeError("complex numbers")
+            array = np.ascontiguousarray(given, dtype=np.float32)
     except (TypeError, ValueError) as error:
         raise RequestError(f"{what} must be an array of numbers of shape {words}, but is not.", str(error)) from None
     fits = array.ndim == len(shape) and all(

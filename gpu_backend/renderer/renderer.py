@@ -168,6 +168,9 @@ class Renderer:
 
     @options.setter
     def options(self, options: RenderOptions) -> None:
+        given: object = options
+        if not isinstance(given, RenderOptions):
+            raise TypeError(f"The options of a renderer are RenderOptions, not a {type(given).__name__}.")
         self._options = options
         if options.use_fused:
             self._runner.drop_plain()
@@ -248,6 +251,7 @@ class Renderer:
         given: object = requests
         if isinstance(given, RenderRequest):
             raise TypeError("A batch is a sequence of requests, not one; `render` and `submit` take one.")
+        requests = tuple(requests)  # also of a generator
         keys = [self._key_of(request) for request in requests]
         pending: dict[int, PendingFrame] = {}
         for group in self._grouped(requests, keys):

@@ -31,6 +31,7 @@ from gpu_backend.training.checkpoint import checkpoints, find_checkpoint, read_c
 from gpu_backend.training.data import PictureSource, open_source
 from gpu_backend.training.data.prefetch import Prefetch
 from gpu_backend.training.data.reference import data_reference, find_data
+from gpu_backend.training.data.source import DataError
 from gpu_backend.training.ema import ema_beta
 from gpu_backend.training.estimate import step_seconds
 from gpu_backend.training.log import TrainLog
@@ -90,8 +91,9 @@ def train(
         options = options_from(saved, given).checked(processes.count)
         differing = options.differing_sizes(options_from(saved, {})) if saved else ()
         if differing:
+            verb = "differs" if len(differing) == 1 else "differ"
             raise RequestError(
-                f"A training keeps its network's sizes, but {', '.join(differing)} differ from the checkpoint's."
+                f"A training keeps its network's sizes, but {', '.join(differing)} {verb} from the checkpoint's."
             )
         if request.resume is None:
             _check_apart(request.out, options.data)
@@ -141,6 +143,7 @@ class _Loop:
         self._reported_at = training.pictures_seen
         self._speaks_at = self._began + _FIRST_WORD_S
         self._saved_at = -1
+        self._began_at = training.step
         self._snapshot: Path | None = None
         self._reported_no_plots = False
 
@@ -169,6 +172,13 @@ class _Loop:
                     self._save()
             except DivergedError as error:
                 raise DivergedError(self._last_words(error.sentence)) from error
+            except DataError as error:
+                if not self._keeps_steps():
+                    raise
+                newest = checkpoints(self.out)[-1].name
+                raise DataError(
+                    f"{error.sentence.removesuffix('.')}; {newest} has the training up to it.", error.details
+                ) from error
             except torch.OutOfMemoryError as error:
                 raise DeviceMemoryError(
                     f"Training {self.options.batch // processes.count} pictures a step needs more memory than the GPU "
@@ -176,6 +186,13 @@ class _Loop:
                     str(error),
                 ) from error
         return TrainOutcome(training.pictures_seen, is_stopped, self._snapshot, stop.number)
+
+    def _keeps_steps(self) -> bool:
+        """Save the steps before a picture that cannot be read. Return whether there are any, and they are saved."""
+        if self.processes.count > 1 or self.training.step == self._began_at:  # to save, all processes must meet
+            return False
+        self._save()
+        return True
 
     def _print_estimate(self) -> None:
         """Say how long the training may take, before a first step that may take minutes."""

@@ -79,3 +79,16 @@ def test_damaged_exif_data_turns_nothing(tmp_path: Path) -> None:
     Image.new("RGB", (8, 4)).save(tmp_path / "a.png", exif=b"Exif\0\0no TIFF")
     with opened_picture(tmp_path / "a.png", "a.png") as picture:
         assert upright_in_eight_bits(picture).size == (8, 4)
+
+
+def test_a_picture_beyond_the_limit_of_pillow_is_called_too_large(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Image, "MAX_IMAGE_PIXELS", 31)  # 8 x 8 are more than twice as many
+    too_many = pytest.raises(PictureFileError, match="too many pixels: more than 89 million")
+    with too_many, opened_picture(encoded("PNG"), "a.png"):
+        pass
+
+
+def test_a_file_that_the_system_refuses_is_not_called_no_picture(tmp_path: Path) -> None:
+    refused = pytest.raises(PictureFileError, match=r"^a\.png cannot be read \(No such file or directory\)\.$")
+    with refused, opened_picture(tmp_path / "a.png", "a.png"):
+        pass

@@ -11,7 +11,7 @@ from gpu_backend.training.benchmark.options import TrainBenchOptions
 def run_train_bench(
     options: TrainBenchOptions, say: Callable[[str], None], show: Callable[[Sequence[str]], None]
 ) -> bool:
-    """Run the selected measurements, write the files, then show the table.
+    """Run the selected measurements, write the files, then show the table, also if the files cannot be written.
 
     Returns whether all of it was measured; Ctrl-C ends it early and keeps the results so far.
 
@@ -38,10 +38,12 @@ def run_train_bench(
         make_folder(options.out)  # before minutes are spent
     report = run_suite(options, say)
     lines = table(report).splitlines()
-    if options.out is not None:  # first, because the reader of the table may close the pipe
-        files, problem = write_files(report, options.out)
-        if problem:
-            lines.append(f"skipped: plot: {problem}")
-        say(f"written: {', '.join(str(file) for file in files)}")
-    show(lines)
+    try:
+        if options.out is not None:  # first, because the reader of the table may close the pipe
+            files, problem = write_files(report, options.out)
+            if problem:
+                lines.append(f"skipped: plot: {problem}")
+            say(f"written: {', '.join(str(file) for file in files)}")
+    finally:  # a full disk does not lose what was measured
+        show(lines)
     return all(row.reason != STOPPED for row in report.skipped)

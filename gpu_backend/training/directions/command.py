@@ -19,6 +19,7 @@ from gpu_backend.model import (
 from gpu_backend.model.named_directions import is_direction_name
 from gpu_backend.recipe import RowRange
 from gpu_backend.renderer import Renderer
+from gpu_backend.result_folder import make_folder
 from gpu_backend.torch_import import torch_needed
 from gpu_backend.training.directions.components import sefa_by_rows
 from gpu_backend.training.directions.factor_search import (
@@ -57,6 +58,7 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
         raise RequestError(f"{path} is the model itself; choose another --out.")
     facts = model.facts
     kept = _kept(path, model, options)
+    make_folder(path.parent)  # before minutes are spent
     if options.method == "sefa":
         found = sefa_by_rows(model, options.count)
     else:

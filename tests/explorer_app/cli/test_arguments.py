@@ -4,7 +4,16 @@ import contextlib
 import pytest
 from hypothesis import given, strategies as st
 
-from explorer_app.cli.arguments import count, finite_number, positive_count, seed, seed_list
+from explorer_app.cli.arguments import (
+    count,
+    finite_number,
+    grid,
+    positive_count,
+    priority,
+    seconds,
+    seed,
+    seed_list,
+)
 from gpu_backend import SEED_COUNT
 from tests.helpers.strategies import texts, tries
 
@@ -69,3 +78,15 @@ def test_numbers_are_checked() -> None:
     ):
         with pytest.raises(argparse.ArgumentTypeError, match="not "):
             kind(text)
+
+
+def test_what_is_out_of_range_is_answered_with_the_range() -> None:
+    for read, text, expected in (
+        (grid, "0x2", "columns and rows like 4x3"),
+        (grid, "wide", "columns and rows like 4x3"),
+        (seconds, "1234567", "below 1,000,000"),
+        (priority, "1234567", "of up to six digits"),
+    ):
+        with pytest.raises(argparse.ArgumentTypeError, match=f"{expected}, not '{text}'"):
+            read(text)
+    assert [grid(text) for text in ("4x3", "4", "99999x1")] == [(4, 3), (4, 4), (99999, 1)]

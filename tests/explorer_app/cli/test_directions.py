@@ -183,3 +183,8 @@ def test_labels_that_cannot_be_told_apart_as_directions_are_refused_before_the_s
     assert "Training" not in outcome.err
     (tmp_path / "labelled" / "a_b").rename(tmp_path / "labelled" / "_")
     assert "'_' cannot name a direction" in command(*words).sentence
+
+
+def test_a_place_that_takes_no_files_is_refused_before_the_search(command: Command, model: Path) -> None:
+    words = ("directions", model, "--method", "pca", "--latents", 10**9 - 1)  # which would take hours
+    assert "must be a folder" in command(*words, "--out", model / "found.safetensors").sentence

@@ -1,6 +1,7 @@
 """The words of ``latentloom farm``, and what ``render`` says of its farm; processes are started elsewhere."""
 
 import argparse
+import contextlib
 import socket
 from collections.abc import Callable
 from functools import partial
@@ -177,3 +178,17 @@ def test_lists_of_gpus() -> None:
 
 def test_a_priority_may_be_negative() -> None:
     assert parser().parse_args(["priority", "3f2a", "-5"]).number == -5
+
+
+@pytest.mark.parametrize("is_up", [True, False])
+def test_joining_says_whether_a_farm_is_there(command: Command, monkeypatch: pytest.MonkeyPatch, is_up: bool) -> None:
+    monkeypatch.setattr("explorer_app.cli.farm.LocalFarm", lambda *_, **__: contextlib.nullcontext())
+    monkeypatch.setattr("explorer_app.cli.farm._until_stopped", lambda console: None)
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        if is_up:
+            listener.listen()
+        address = f"tcp://127.0.0.1:{listener.getsockname()[1]}"
+        said = command("farm", "join", address, "--gpus", "none", "--cpu-workers", 2).err
+    waits = f"No farm answers at {address}; 2 workers of this machine will join it once it is up.\n"
+    assert said == (f"The farm at {address} gets 2 workers of this machine.\n" if is_up else waits)

@@ -394,3 +394,23 @@ def test_rendering_without_torch_is_one_sentence(
     monkeypatch.delitem(sys.modules, "gpu_backend.cpu.executor", raising=False)
     sentence = command("render", "--seeds", "1", "--outdir", tmp_path, "--device", device).sentence
     assert sentence.startswith("Rendering on the CPU needs torch, which is not installed; install it with: ")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="Windows has no users without a home folder")
+def test_a_user_without_a_home_folder_needs_none(
+    command: Command, networks: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a container that runs under a number which the system does not know."""
+    import pwd
+
+    def unknown(number: int) -> object:
+        raise KeyError(number)
+
+    for name in ("HOME", *(f"XDG_{kind}_HOME" for kind in ("CONFIG", "DATA", "CACHE", "STATE"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setattr(pwd, "getpwuid", unknown)
+    (tmp_path / "file").write_text("", "utf-8")
+    monkeypatch.setattr(sys.modules["explorer_app.cli.main"], "_NO_HOME", str(tmp_path / "file" / "home"))
+    outcome = command("render", "--network", networks / "plain.safetensors", "--seeds", 1, "--outdir", tmp_path)
+    assert outcome.status == 0, outcome.err
+    assert (tmp_path / "seed0001.png").exists()

@@ -158,6 +158,8 @@ def test_a_project_without_a_timeline_and_a_piece_without_length_are_refused(
     save_session(tmp_path / "piece.loom", piece(network))
     outcome = command("render", "--project", tmp_path / "piece.loom", "--start", "3", *words)
     assert "--end should be after 3 s" in outcome.sentence
+    outcome = command("render", "--project", tmp_path / "piece.loom", "--fps", "0", *words)
+    assert "--fps should be above 0" in outcome.sentence
 
 
 def piece_of_everything(network: Path, timeline: Timeline) -> Session:

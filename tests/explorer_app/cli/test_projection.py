@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ import pytest
 import torch
 from PIL import Image
 
+from explorer_app.cli import projection
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.projection import _jobs
 from gpu_backend import PhotoTuning, Projection, read_latent, read_model
@@ -201,3 +203,17 @@ def test_a_model_or_picture_that_cannot_be_projected_is_refused_with_a_sentence(
     assert "holds no pictures" in command("project", folder / "empty", "--out", out).sentence
     assert "from 1 to 100,000" in command("project", photo, "--out", out, "--steps", 0).sentence
     assert "from 0 up" in command("project", photo, "--out", out, "--seed", -1).sentence
+
+
+def test_a_full_disk_is_answered_with_what_continues(
+    command: Command, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, latent: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(projection, "write_latent", full)
+    sentence = command("project", photo, "--out", photo.parent / "photo.npz", *QUICK).sentence
+    assert sentence.startswith("The disk is full, so photo.npz in ")
+    assert "search again with --resume" in sentence
+    monkeypatch.undo()
+    assert command("project", photo, "--out", photo.parent / "photo.npz", "--resume", *QUICK).status == 0

@@ -55,7 +55,7 @@ def test_masks_of_other_kinds_show_what_a_viewer_shows(tmp_path: Path, kind: str
     ("words", "sentence"),
     [
         (("--blend", "x", "sky.png"), "seeds must be numbers"),
-        (("--blend", "9", "missing.png"), "missing.png should be a picture"),
+        (("--blend", "9", "missing.png"), "missing.png cannot be read (No such file or directory)"),
         (("--blend", "9", "black.png"), "black.png is black"),
         (("--blend-rows", "0-2"), "give its seed and mask with --blend"),
         (("--blend", "9", "sky.png", "--blend-rows", "99"), "--blend-rows asks for others"),

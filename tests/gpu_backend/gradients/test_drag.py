@@ -363,3 +363,16 @@ def test_rows_of_another_network_are_refused() -> None:
     with pytest.raises(RequestError, match="4 finite rows of 6"):
         DragOptimizer(MovingPicture(), moving_statistics(), np.zeros((2, 6), np.float32), ROW_RESOLUTIONS, TO_THE_RIGHT)
     assert SIDE == 64
+
+
+def test_a_drag_starts_from_a_list_of_rows_too() -> None:
+    rows = np.zeros((NUM_WS, W_DIM))
+    drag = DragOptimizer(
+        MovingPicture(),
+        moving_statistics(),
+        rows.tolist(),
+        ROW_RESOLUTIONS,
+        TO_THE_RIGHT,
+        FAST,
+    )
+    assert drag.step() == drag_of(MovingPicture()).step()

@@ -86,3 +86,8 @@ def test_pictures_of_a_tuned_model_are_compared_by_the_discriminator_of_the_mode
     write_tuned({NAME: np.zeros_like(snapshot.weights[NAME])}, base, tmp_path / "tuned.safetensors")
     tuned = read_model(tmp_path / "tuned.safetensors")
     assert open_features(tuned, open_gradients(tuned, device="cpu"), None) is not None
+
+
+def test_a_path_in_place_of_a_model_is_refused(hills: Model) -> None:
+    with pytest.raises(TypeError, match="a Model from read_model, not a str"):
+        open_gradients(hills.facts.path)  # type: ignore[arg-type]

@@ -473,3 +473,18 @@ def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:
         read_photo(path, 8)
     with pytest.raises(RequestError, match="1, 3 or 4 channels"):
         read_photo(path, 8, channels=2)
+
+
+def test_pictures_may_be_lists_and_tensors(network: DifferentiableNetwork) -> None:
+    picture = picture_of(network, 3)
+    settings = ProjectionSettings(steps=1, candidates=2)
+    losses = [run(Projection(network, given, settings)) for given in (picture, picture.tolist(), torch.tensor(picture))]
+    assert losses[1] == losses[0] == losses[2]
+    with pytest.raises(RequestError, match="must not need gradients"):
+        Projection(network, torch.tensor(picture, requires_grad=True), settings)
+    wrong: Any
+    for wrong in (None, "picture", picture + 1j):
+        with pytest.raises(RequestError, match="must be an array of numbers"):
+            Projection(network, wrong, settings)
+    with pytest.raises(RequestError, match=r"must be n x \(3, .* but there are \(3, "):
+        Projection(network, picture[0], settings)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from gpu_backend import (
     DeviceError,
@@ -18,6 +19,7 @@ from gpu_backend import (
     Recipe,
     Renderer,
     RenderRequest,
+    RequestError,
     RowRange,
     open_renderer,
     path_blends,
@@ -342,3 +344,22 @@ def test_the_rows_of_a_frame_give_the_same_picture_as_a_stored_latent(renderer: 
     assert frame.ws.shape == (renderer.facts.num_ws, renderer.facts.w_dim)
     again = renderer.render(request_for(renderer, Latent(stored_latent(frame.ws)), 0.1))
     assert again.pixels.tobytes() == frame.pixels.tobytes()
+
+
+def test_arguments_of_unusual_types_are_read_or_refused_in_a_sentence() -> None:
+    with Renderer(make_stylegan2(seed=1), device="cpu") as renderer:
+        z = torch.ones(1, renderer.facts.z_dim)
+        ws = renderer.map(z, psi=torch.tensor(0.5))  # type: ignore[arg-type]
+        np.testing.assert_array_equal(ws, renderer.map(z.numpy(), psi=0.5))
+        with pytest.raises(RequestError, match=r"pass ws\.detach\(\)"):
+            renderer.synthesize(torch.from_numpy(ws).requires_grad_())
+        with pytest.raises(RequestError, match="array of numbers"):
+            renderer.map(z.numpy() + 1j)
+        with pytest.raises(RequestError, match="finite number"):
+            renderer.map(z, psi=10**400)
+        request = request_for(renderer)
+        frames = renderer.render_batch(request for _ in range(2))  # type: ignore[arg-type]
+        assert [frame.pixels.tobytes() for frame in frames] == [renderer.render(request).pixels.tobytes()] * 2
+        with pytest.raises(TypeError, match="RenderOptions, not a NoneType"):
+            renderer.options = None  # type: ignore[assignment]
+        renderer.render(request)

@@ -18,6 +18,7 @@ from gpu_backend import Renderer, read_model
 from gpu_backend.errors import RequestError
 from gpu_backend.training import loop
 from gpu_backend.training.checkpoint import CheckpointError, checkpoints, read_checkpoint, write_checkpoint
+from gpu_backend.training.data.source import DataError
 from gpu_backend.training.log import read_log
 from gpu_backend.training.loop import train
 from gpu_backend.training.metrics import DivergedError
@@ -292,3 +293,19 @@ def test_drawing_the_sheet_does_not_lower_the_pace_that_is_reported(
     request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.004, "log_kimg": 4.0}, None, "cpu")
     train(request, lambda _: None, told.append, lambda _, side, __: FakeSource(side, slow))
     assert told[0].images_per_s == pytest.approx(4 / 20)
+
+
+def test_a_picture_that_cannot_be_read_does_not_lose_the_steps_before_it(tmp_path: Path) -> None:
+    def broken_at(place: int) -> Any:
+        def at(batch: int) -> None:
+            if batch == place:
+                raise DataError("b.png should be a picture, but cannot be read as one.")
+
+        return at
+
+    with pytest.raises(DataError, match=r"read as one; checkpoint-000000012\.pt has the training up to it\.$"):
+        run(tmp_path, 1.0, at_batch=broken_at(3))
+    assert [path.name for path in checkpoints(tmp_path)] == ["checkpoint-000000012.pt"]
+    with pytest.raises(DataError, match=r"read as one\.$"):  # no step since
+        run(tmp_path, 1.0, resume=tmp_path, at_batch=broken_at(3))
+    assert run(tmp_path, 0.020, resume=tmp_path).pictures_seen == 20

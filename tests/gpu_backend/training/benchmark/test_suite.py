@@ -1,12 +1,15 @@
 """A small benchmark on the processor: what is measured, what is left out and why, and the order of the rows."""
 
+import errno
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 import torch
 
-from gpu_backend.training.benchmark import suite
+from gpu_backend.training.benchmark import files, suite
+from gpu_backend.training.benchmark.command import run_train_bench
 from gpu_backend.training.benchmark.held_pictures import HeldPictures
 from gpu_backend.training.benchmark.ladder import Row, ladder
 from gpu_backend.training.benchmark.options import ROWS, TrainBenchOptions
@@ -92,3 +95,15 @@ def test_held_pictures_go_on_where_batches_end() -> None:
 
 def _fields() -> dict[str, Any]:
     return {name: getattr(SMALL, name) for name in SMALL.__slots__}
+
+
+def test_a_full_disk_does_not_lose_the_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> Any:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(suite, "run_suite", lambda options, say: run_suite(replace(SMALL, rows=()), say))
+    monkeypatch.setattr(files, "write_files", full)
+    shown: list[Any] = []
+    with pytest.raises(OSError, match="No space"):
+        run_train_bench(replace(SMALL, out=tmp_path), lambda text: None, shown.append)
+    assert len(shown) == 1
