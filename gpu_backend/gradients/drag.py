@@ -27,7 +27,6 @@ from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from gpu_backend.errors import CancelledError, RequestError
-from gpu_backend.gradients.arrays import number_array
 from gpu_backend.gradients.drag_engine import DragEngine, Motion, TorchEngine
 from gpu_backend.gradients.drag_settings import (
     MAX_HANDLES,
@@ -45,6 +44,7 @@ from gpu_backend.gradients.objective import DragTerms, mask_at_features
 from gpu_backend.gradients.sampling import mean_texture, patch_offsets, sample, structure_tensor
 from gpu_backend.gradients.tracking import track
 from gpu_backend.model.latent_file import stored_latent
+from gpu_backend.number_array import number_array
 from gpu_backend.recipe import StoredLatent
 
 _WEAK = 0.02

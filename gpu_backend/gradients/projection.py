@@ -34,7 +34,6 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.errors import CancelledError, RequestError
-from gpu_backend.gradients.arrays import number_array
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
@@ -46,6 +45,7 @@ from gpu_backend.gradients.row_scales import RowScales
 from gpu_backend.gradients.step_graph import StepGraph
 from gpu_backend.gradients.time_limit import TimeLimit
 from gpu_backend.model.latent_file import stored_latent
+from gpu_backend.number_array import number_array
 from gpu_backend.recipe import StoredLatent
 
 _RANDOM_SIDE = 32

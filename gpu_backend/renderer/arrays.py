@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend.errors import RequestError
+from gpu_backend.number_array import number_array
 
 
 def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> NDArray[np.float32]:
@@ -19,16 +20,7 @@ def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> ND
         If the shape or type differs, or a value is not finite.
     """
     words = f"({', '.join(str(length) for length in shape)})"
-    if getattr(data, "requires_grad", False):
-        raise RequestError(f"{what} must not need gradients, which a renderer does not compute; pass {what}.detach().")
-    try:
-        with np.errstate(over="ignore"):  # float32 overflow is refused below
-            given = np.asarray(data)
-            if np.iscomplexobj(given):
-                raise TypeError("complex numbers")
-            array = np.ascontiguousarray(given, dtype=np.float32)
-    except (TypeError, ValueError) as error:
-        raise RequestError(f"{what} must be an array of numbers of shape {words}, but is not.", str(error)) from None
+    array = np.ascontiguousarray(number_array(data, what, words))
     fits = array.ndim == len(shape) and all(
         length >= 1 if isinstance(wanted, str) else length == wanted
         for length, wanted in zip(array.shape, shape, strict=False)
