@@ -268,7 +268,7 @@ class Editing(QObject):
         return take
 
     def end_recorded(self) -> None:
-        """Turn the gestures that are being recorded into keys, since recording ends before them."""
+        """Turn the gestures that are being recorded into keys, since recording, or an undo, ends before them."""
         for source, edit in self._editor.gestures:
             if self.recorder is not None and self.recorder.takes(edit):
                 self.edit(edit, True, source)
@@ -422,6 +422,7 @@ class Editing(QObject):
         """
         self.announce_edit("")
         self._stop_drifting()
+        self.end_recorded()
         self._editor.finish()
         number, former, former_s = self.history.next_number, self.session, self._time_s
         if time_s is not None:
@@ -503,6 +504,7 @@ class Editing(QObject):
         """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
         number = self.history.next_number
+        self.end_recorded()
         self._editor.finish()
         left = self.history
         timeline = self.session.timeline

@@ -277,6 +277,36 @@ def test_a_gesture_while_playing_backwards_is_recorded_in_the_order_of_time(ramp
     assert [key.time for key in track.keys] == sorted(key.time for key in track.keys)
 
 
+def test_a_gesture_with_several_events_a_frame_is_one_curve_while_playing_backwards(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_ping_pong=True)))
+    playback.seek(Fraction(49, 5))
+    playback.set_recording(True)
+    wind(ramp, 1.0)
+    for step in range(240):
+        wind(ramp, 0.008)
+        editing.edit(SetParameter("noise.gain", step / 240), False, "Latent")
+    editing.edit(SetParameter("noise.gain", 1.0), True, "Latent")
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys] == [1.0, 0.0]
+
+
+def test_undo_of_a_gesture_that_is_recorded_takes_back_what_it_has_recorded(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    playback.set_recording(True)
+    for value in (0.1, 0.2, 0.3):
+        wind(ramp, 0.1)
+        editing.edit(SetParameter("noise.gain", value), False, "Knob")
+    editing.undo()
+    assert ramp.labels[-1] == "Record noise"
+    assert editing.session.timeline.track("noise.gain") is None
+    record(ramp, 1.5, 1.6, 1.7)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys] == [1.5, 1.7]
+
+
 @pytest.mark.parametrize("ends", ["at the end", "by a pause", "by the button"])
 def test_a_gesture_that_goes_on_when_recording_ends_is_recorded_until_then(ramp: Harness, ends: str) -> None:
     playback, editing = ramp.controller.playback, ramp.controller.editing
