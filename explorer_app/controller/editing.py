@@ -347,8 +347,8 @@ class Editing(QObject):
 
     @Slot()
     def undo(self) -> None:
-        """Revert the last step."""
-        self._step(self._editor.undo)
+        """Revert the last step; what the timeline moves is shown at the playhead, as before that step."""
+        self._step(self._editor.undo, is_undo=True)
 
     @Slot()
     def redo(self) -> None:
@@ -500,7 +500,7 @@ class Editing(QObject):
         is_first = self._model.is_bundled and self.session == Session()
         return GoToSeed(self._first_seed).apply(self.session) if is_first else self.session
 
-    def _step(self, move: Callable[[], bool]) -> None:
+    def _step(self, move: Callable[[], bool], *, is_undo: bool = False) -> None:
         """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
         number = self.history.next_number
@@ -515,8 +515,8 @@ class Editing(QObject):
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s
-            if replaced is None and self.session.timeline is not timeline and not is_here:
-                self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
+            if replaced is None and (is_undo or self.session.timeline is not timeline) and not is_here:
+                self._follow_time()  # the step before is of another time; one that is clicked shows its picture
             self.stepped.emit()
         self._show()
 

@@ -142,7 +142,22 @@ def test_a_gesture_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ram
     editing.edit(SetParameter("noise.gain", 0.5), True)
     assert (at(ramp), editing.session.noise.gain) == (1.0, 0.5)
     editing.undo()
-    assert editing.session.noise.gain == 1.0
+    assert (at(ramp), editing.session.noise.gain) == (1.0, 1.0), "and not psi as it was at the step before, at 0 s"
+    editing.redo()
+    assert (at(ramp), editing.session.noise.gain) == (1.0, 0.5)
+
+
+def test_undo_shows_the_playhead_and_a_click_on_a_step_its_picture(ramp: Harness) -> None:
+    editing, playback = ramp.controller.editing, ramp.controller.playback
+    playback.seek(Fraction(5))
+    editing.edit(SetParameter(PSI, -0.5))
+    playback.seek(Fraction(10))
+    editing.edit(SetParameter("noise.gain", 0.5))
+    editing.undo()
+    assert at(ramp) == 1.0
+    editing.redo()
+    editing.go_to(editing.history.position - 1)
+    assert at(ramp) == -0.5
 
 
 def test_a_gesture_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
