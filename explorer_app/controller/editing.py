@@ -515,7 +515,7 @@ class Editing(QObject):
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s
-            if replaced is None and (is_undo or self.session.timeline is not timeline) and not is_here:
+            if replaced is None and (is_undo or self.session.timeline != timeline) and not is_here:
                 self._follow_time()  # the step before is of another time; one that is clicked shows its picture
             self.stepped.emit()
         self._show()

@@ -160,6 +160,21 @@ def test_undo_shows_the_playhead_and_a_click_on_a_step_its_picture(ramp: Harness
     assert at(ramp) == -0.5
 
 
+def test_redo_of_a_step_of_the_last_start_shows_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    session = editing.session
+    steps = [(replace(session, truncation=replace(session.truncation, psi=psi)), f"{psi}") for psi in (0.3, 0.9)]
+    read = [(replace(step, timeline=replace(step.timeline)), label) for step, label in steps]  # equal, as from a file
+    editing._editor.restore_history(read, 1)
+    editing.go_to(1)
+    assert at(ramp) == 0.9
+    editing.undo()
+    assert at(ramp) == 1.0, "what the keys say"
+    editing.redo()
+    assert at(ramp) == 0.9
+
+
 def test_a_gesture_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
     editing, playback = ramp.controller.editing, ramp.controller.playback
     playback.seek(Fraction(5))
