@@ -174,13 +174,19 @@ class Editing(QObject):
 
     @property
     def session_before(self) -> tuple[str, Session] | None:
-        """A label, and the session before the gesture under way or else before the last step; None at the start."""
+        """A label, and the session before the gesture under way or else before the last step; None at the start.
+
+        As undo shows it: of a step that was made elsewhere in time, what the keys say at the playhead.
+        """
         history = self.history
         if self._editor.is_gesturing() and history.current is not None:
-            return "Before this gesture", history.current.session
-        if not history.can_undo:
+            label, step = "Before this gesture", history.current
+        elif history.can_undo:
+            label, step = f"Before “{history.undo_label}”", history.entries[history.position - 1]
+        else:
             return None
-        return f"Before “{history.undo_label}”", history.entries[history.position - 1].session
+        is_here = self._playheads.time_of(step) == self._time_s
+        return label, step.session if is_here else keyed_at(step.session, self._time_s)
 
     @property
     def shown(self) -> tuple[Session, Frame] | None:

@@ -160,6 +160,19 @@ def test_undo_shows_the_playhead_and_a_click_on_a_step_its_picture(ramp: Harness
     assert at(ramp) == -0.5
 
 
+def test_the_picture_before_a_step_is_the_one_that_undo_shows(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    for final in (False, True):
+        editing.edit(SetParameter("noise.gain", 0.5), final)
+        before = editing.session_before
+        assert before is not None
+        assert (before[1].truncation.psi, before[1].noise.gain) == (1.0, 1.0)
+        shown = before[1]
+    editing.undo()
+    assert editing.session == shown
+
+
 def test_redo_of_a_step_of_the_last_start_shows_it(ramp: Harness) -> None:
     editing = ramp.controller.editing
     ramp.controller.playback.seek(Fraction(10))
