@@ -123,11 +123,16 @@ def with_files(
     if not chosen:
         raise SoundError(f"There is no sound; choose files that end in {', '.join(SUFFIXES)}.")
     if len(timeline.sounds) + len(chosen) > MAX_SOUNDS:
-        raise SoundError(f"A timeline may have {MAX_SOUNDS} sounds, but this one would have more.")
+        raise SoundError(too_many_sounds())
     for path in chosen:
         sound = files.sound_of(path, free_name(timeline, path.stem), should_stop=should_stop)
         timeline = with_sound(timeline, sound)
     return timeline
+
+
+def too_many_sounds() -> str:
+    """Return the sentence that refuses more sounds than a timeline may have."""
+    return f"A timeline may have {MAX_SOUNDS} sounds, but this one would have more."
 
 
 def with_relative_paths(timeline: Timeline, files: SoundFiles, project: Path) -> Timeline:

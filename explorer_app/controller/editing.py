@@ -174,13 +174,19 @@ class Editing(QObject):
 
     @property
     def session_before(self) -> tuple[str, Session] | None:
-        """A label, and the session before the gesture under way or else before the last step; None at the start."""
+        """A label, and the session before the gesture under way or else before the last step; None at the start.
+
+        As undo shows it: of a step that was made elsewhere in time, what the keys say at the playhead.
+        """
         history = self.history
         if self._editor.is_gesturing() and history.current is not None:
-            return "Before this gesture", history.current.session
-        if not history.can_undo:
+            label, step = "Before this gesture", history.current
+        elif history.can_undo:
+            label, step = f"Before “{history.undo_label}”", history.entries[history.position - 1]
+        else:
             return None
-        return f"Before “{history.undo_label}”", history.entries[history.position - 1].session
+        is_here = self._playheads.time_of(step) == self._time_s
+        return label, step.session if is_here else keyed_at(step.session, self._time_s)
 
     @property
     def shown(self) -> tuple[Session, Frame] | None:
@@ -268,7 +274,7 @@ class Editing(QObject):
         return take
 
     def end_recorded(self) -> None:
-        """Turn the gestures that are being recorded into keys, since recording ends before them."""
+        """Turn the gestures that are being recorded into keys, since recording, or an undo, ends before them."""
         for source, edit in self._editor.gestures:
             if self.recorder is not None and self.recorder.takes(edit):
                 self.edit(edit, True, source)
@@ -347,8 +353,8 @@ class Editing(QObject):
 
     @Slot()
     def undo(self) -> None:
-        """Revert the last step."""
-        self._step(self._editor.undo)
+        """Revert the last step; what the timeline moves is shown at the playhead, as before that step."""
+        self._step(self._editor.undo, is_undo=True)
 
     @Slot()
     def redo(self) -> None:
@@ -422,6 +428,7 @@ class Editing(QObject):
         """
         self.announce_edit("")
         self._stop_drifting()
+        self.end_recorded()
         self._editor.finish()
         number, former, former_s = self.history.next_number, self.session, self._time_s
         if time_s is not None:
@@ -499,10 +506,11 @@ class Editing(QObject):
         is_first = self._model.is_bundled and self.session == Session()
         return GoToSeed(self._first_seed).apply(self.session) if is_first else self.session
 
-    def _step(self, move: Callable[[], bool]) -> None:
+    def _step(self, move: Callable[[], bool], *, is_undo: bool = False) -> None:
         """Undo, redo or go to a step: active gestures become steps first, so that they can be undone too."""
         self._stop_drifting()
         number = self.history.next_number
+        self.end_recorded()
         self._editor.finish()
         left = self.history
         timeline = self.session.timeline
@@ -513,8 +521,8 @@ class Editing(QObject):
             replaced = self._leave_project(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s
-            if replaced is None and self.session.timeline is not timeline and not is_here:
-                self._follow_time()  # a step of the timeline: what it moves is shown at the playhead again
+            if replaced is None and (is_undo or self.session.timeline != timeline) and not is_here:
+                self._follow_time()  # the step before is of another time; one that is clicked shows its picture
             self.stepped.emit()
         self._show()
 

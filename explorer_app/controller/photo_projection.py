@@ -300,6 +300,8 @@ class PhotoProjection(QObject):
         if event.number == self._number and self._phase != "rest":
             if event.latent is not None:
                 self._show(event.latent)
+            if self._edit is not None:
+                self._playback.set_playing(False)  # else the next frame of the timeline would replace what was found
             self._take()
             if event.changes and self._model is not None:
                 self._worker.fetch(

@@ -335,8 +335,10 @@ class Playback(QObject):
             return self._time
         elapsed_s = self._elapsed_s()
         place = played(self._followed, self._begun[0], elapsed_s)
+        if place.is_over:
+            return place.t
         behind = Fraction(round((elapsed_s % float(1 / self._followed.fps)) * 1000), 1000)
-        return place.t + behind
+        return place.t - behind if place.is_backwards else place.t + behind
 
     def _end_take(self) -> None:
         """Make keys of what is being moved: a hand may let go only later."""

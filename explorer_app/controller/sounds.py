@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
 
 from explorer_app.audio.analysis import Analysis
 from explorer_app.audio.analysis_cache import analysis_of, envelope_of
 from explorer_app.audio.player import Player
-from explorer_app.audio.sound_files import SoundFiles, with_files
+from explorer_app.audio.sound_files import SoundFiles, too_many_sounds, with_files
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.playback import Playback
@@ -21,6 +21,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.session.envelopes import (
     Envelope,
     EnvelopeKey,
+    free_name,
     needed_envelopes,
     sound_modulation,
     source_level,
@@ -32,7 +33,7 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import NO_MODULATION, Modulation
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import SetTimeline, with_grid
-from explorer_app.session.tracks import Sound, Timeline
+from explorer_app.session.tracks import MAX_SOUNDS, Sound, Timeline
 from gpu_backend import LoomError, dataclass
 
 
@@ -138,8 +139,11 @@ class Sounds(QObject):
         def take(made: Timeline) -> None:
             timeline = self._editing.session.timeline
             new = made.sounds[len(before.sounds) :]
+            if len(timeline.sounds) + len(new) > MAX_SOUNDS:  # others were added while these were read
+                self._messages.warning(too_many_sounds())
+                return
             for sound in new:
-                timeline = with_sound(timeline, sound)
+                timeline = with_sound(timeline, _renamed(timeline, sound))
             longest = max((sound.seconds for sound in new), default=0.0)
             if not before.sounds and not timeline.tracks and timeline.end == Timeline().end:
                 # The first sound of an empty timeline is what the piece will be about: its length is the timeline's.
@@ -291,3 +295,9 @@ class Sounds(QObject):
             self._messages.warning(
                 f"{count} sounds cannot be read. To use another file for one, {do}.", "\n".join(problems)
             )
+
+
+def _renamed(timeline: Timeline, sound: Sound) -> Sound:
+    """Return a sound, under another name if the timeline has one of its name by now."""
+    is_taken = any(item.name == sound.name for item in timeline.sounds)
+    return replace(sound, name=free_name(timeline, PurePosixPath(sound.path).stem)) if is_taken else sound

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from explorer_app.session.history import History
+from explorer_app.session.history import History, HistoryEntry
 from explorer_app.session.session import Session
 from gpu_backend import dataclass
 
@@ -40,7 +40,11 @@ class StepPlayheads:
 
     def current(self, history: History) -> float | None:
         """Return the playhead at the current step; None if it is not known."""
-        return None if history.current is None else self._times.get(history.current.number)
+        return None if history.current is None else self.time_of(history.current)
+
+    def time_of(self, step: HistoryEntry) -> float | None:
+        """Return the playhead at a step; None if it is not known."""
+        return self._times.get(step.number)
 
     def note_project(self, history: History, number: int, project: ReplacedProject) -> None:
         """Remember what the project that begins with a step replaced."""

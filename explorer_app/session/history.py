@@ -220,7 +220,11 @@ class History:
             for index, (session, label) in enumerate(steps)
         ]
         if len(self.entries) == 1 and is_continued:
-            earlier[position] = replace(self.entries[0], label=steps[position][1])
+            session, label = steps[position]
+            current = self.entries[0]
+            # What the playhead was moved away from since is no part of the session, and stays in its step.
+            is_equal = session == current.session  # but for what is known of the model now
+            earlier[position] = replace(current, session=current.session if is_equal else session, label=label)
             return replace(self, entries=tuple(earlier), position=position, next_number=number + len(steps))
         own = self.entries[1:] if is_continued else self.entries
         entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]

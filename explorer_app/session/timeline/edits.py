@@ -41,6 +41,9 @@ Clip = tuple[tuple[str, Key], ...]
 
 LABEL, PASTE = "Timeline", "Paste keys"
 
+_MAX_DENOMINATOR = 10**9
+"""Of a key's time. Each stretch multiplies denominators, and files have no room for numbers of any length."""
+
 TIMELINE = "timeline"
 """What edits of the timeline set."""
 
@@ -153,7 +156,7 @@ def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Eas
     chosen = easing or (former.easing if former is not None else usual_easing(path))
     is_beat = former.is_beat if former is not None else timeline.snap == "beat"
     value = as_still(value) if path == STATE else value
-    key = Key(timeline.grid.beat(t) if is_beat else t, value, chosen, is_beat)
+    key = _placed(timeline, Key(t, value, chosen), t, is_beat=is_beat)
     longer = _until(timeline, t)
     return with_track(longer, _with_keys(timeline, track, (*track.keys, key)))
 
@@ -214,14 +217,15 @@ def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, 
     """
     by_track: dict[str, list[Key]] = {}
     for path, key in clip:
-        by_track.setdefault(path, []).append(replace(key, time=key.time + t))
-    names = frozenset((path, key.time) for path, keys in by_track.items() for key in keys)
+        placed = _placed(timeline, key, key.time + t, is_beat=timeline.snap == "beat")
+        by_track.setdefault(path, []).append(placed)
+    names = frozenset((path, timeline.seconds(key)) for path, keys in by_track.items() for key in keys)
     pasted = timeline
     for path, keys in by_track.items():
         track = pasted.track(path) or Track(path)
-        longer = _until(pasted, max(key.time for key in keys))
+        longer = _until(pasted, max(timeline.seconds(key) for key in keys))
         pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
-    return (counted_in(pasted, names, is_beat=True) if timeline.snap == "beat" else pasted), names
+    return pasted, names
 
 
 def retargeted(clip: Clip, path: str) -> Clip:
@@ -249,10 +253,7 @@ def counted_in(timeline: Timeline, names: Collection[KeyName], *, is_beat: bool)
     """Return the timeline with the times of keys counted in beats or in seconds; nothing moves."""
 
     def recounted(key: Key) -> Key:
-        if key.is_beat == is_beat:
-            return key
-        seconds = timeline.seconds(key)
-        return replace(key, time=timeline.grid.beat(seconds) if is_beat else seconds, is_beat=is_beat)
+        return key if key.is_beat == is_beat else _placed(timeline, key, timeline.seconds(key), is_beat=is_beat)
 
     return _each_track(
         timeline, names, lambda track, chosen: [recounted(key) if key in chosen else key for key in track.keys]
@@ -348,6 +349,8 @@ def with_recorded(timeline: Timeline, path: str, points: Iterable[tuple[Fraction
 
 def _until(timeline: Timeline, t: Fraction) -> Timeline:
     """Return the timeline at least as long as to a time; keys beyond the longest one do not play."""
+    if t.denominator > _MAX_DENOMINATOR:
+        t = Fraction(math.ceil(t * 1000), 1000)
     return replace(timeline, end=max(timeline.end, min(t, Fraction(MAX_SECONDS))))
 
 
@@ -394,17 +397,20 @@ def _moved(
                 if t not in times:
                     rest.append(key)
                     continue
-                t = place(t)
+                key_there = _placed(timeline, _raised(key, row, raised), place(t), is_beat=key.is_beat)
+                t = timeline.seconds(key_there)
                 end = max(end, t)
                 moved_names.add((track.path, t))
-                moved.append(_key_on(timeline, _raised(key, row, raised), t))
+                moved.append(key_there)
             track = _with_keys(timeline, track, (*rest, *moved))
         tracks.append(track)
     return _until(replace(timeline, tracks=tuple(tracks)), end), frozenset(moved_names)
 
 
-def _key_on(timeline: Timeline, key: Key, t: Fraction) -> Key:
-    return replace(key, time=timeline.grid.beat(t) if key.is_beat else t)
+def _placed(timeline: Timeline, key: Key, t: Fraction, *, is_beat: bool) -> Key:
+    """Return a key at a time in seconds, counted in beats or in seconds; within a nanosecond, and mostly exactly."""
+    time = timeline.grid.beat(t) if is_beat else t
+    return replace(key, time=time.limit_denominator(_MAX_DENOMINATOR), is_beat=is_beat)
 
 
 def _raised(key: Key, row: Parameter | None, by: float) -> Key:

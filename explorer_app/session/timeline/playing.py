@@ -11,10 +11,11 @@ from gpu_backend import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A frame's time in seconds, and whether playing has come to its end there."""
+    """A frame's time in seconds, whether playing has come to its end there, and whether time runs backwards."""
 
     t: Fraction
     is_over: bool = False
+    is_backwards: bool = False
 
 
 def frame_range(timeline: Timeline) -> tuple[Fraction, int]:
@@ -43,7 +44,8 @@ def played(timeline: Timeline, start: Fraction, elapsed_s: float) -> Place:
         return Place(first + min(index, count - 1) / timeline.fps, is_over)
     if timeline.is_ping_pong and count > 1:
         index %= 2 * count - 2
-        index = min(index, 2 * count - 2 - index)
+        back = 2 * count - 2 - index
+        return Place(first + min(index, back) / timeline.fps, is_backwards=index >= count - 1)
     return Place(first + index % count / timeline.fps)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
@@ -13,6 +14,8 @@ from explorer_app.controller import PhotoProjection, PointDrag
 from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.timeline.edits import SetTimeline, with_state
+from explorer_app.session.tracks import Timeline
 from gpu_backend import Crop, Latent, LocalEdits, Noise, Recipe, StoredLatent
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
@@ -117,3 +120,18 @@ def test_a_search_ends_a_stroke_that_settles_with_what_it_has_reached(both: Both
     assert both.harness.labels == [*before, "Drag a point", "From my garden"]
     both.harness.controller.editing.undo()
     assert both.rows == 2.0, "where the stroke led"
+
+
+def test_what_a_search_has_found_stays_on_the_screen_if_the_timeline_played_meanwhile(both: Both) -> None:
+    editing, playback = both.harness.controller.editing, both.harness.controller.playback
+    timeline = with_state(with_state(Timeline(), editing.session, Fraction(0)), editing.session, Fraction(10))
+    editing.edit(SetTimeline(timeline))
+    both.harness.rest()
+    both.search(2)
+    playback.set_playing(True)
+    both.searches.advance(both.searches.steps)
+    assert both.projection.phase == "rest"
+    both.harness.now_s += 1.0
+    playback._tick()
+    assert both.rows == both.searches.steps
+    assert not playback.is_playing

@@ -142,7 +142,50 @@ def test_a_gesture_moves_on_from_what_is_shown_and_undo_takes_only_that_back(ram
     editing.edit(SetParameter("noise.gain", 0.5), True)
     assert (at(ramp), editing.session.noise.gain) == (1.0, 0.5)
     editing.undo()
-    assert editing.session.noise.gain == 1.0
+    assert (at(ramp), editing.session.noise.gain) == (1.0, 1.0), "and not psi as it was at the step before, at 0 s"
+    editing.redo()
+    assert (at(ramp), editing.session.noise.gain) == (1.0, 0.5)
+
+
+def test_undo_shows_the_playhead_and_a_click_on_a_step_its_picture(ramp: Harness) -> None:
+    editing, playback = ramp.controller.editing, ramp.controller.playback
+    playback.seek(Fraction(5))
+    editing.edit(SetParameter(PSI, -0.5))
+    playback.seek(Fraction(10))
+    editing.edit(SetParameter("noise.gain", 0.5))
+    editing.undo()
+    assert at(ramp) == 1.0
+    editing.redo()
+    editing.go_to(editing.history.position - 1)
+    assert at(ramp) == -0.5
+
+
+def test_the_picture_before_a_step_is_the_one_that_undo_shows(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    for final in (False, True):
+        editing.edit(SetParameter("noise.gain", 0.5), final)
+        before = editing.session_before
+        assert before is not None
+        assert (before[1].truncation.psi, before[1].noise.gain) == (1.0, 1.0)
+        shown = before[1]
+    editing.undo()
+    assert editing.session == shown
+
+
+def test_redo_of_a_step_of_the_last_start_shows_it(ramp: Harness) -> None:
+    editing = ramp.controller.editing
+    ramp.controller.playback.seek(Fraction(10))
+    session = editing.session
+    steps = [(replace(session, truncation=replace(session.truncation, psi=psi)), f"{psi}") for psi in (0.3, 0.9)]
+    read = [(replace(step, timeline=replace(step.timeline)), label) for step, label in steps]  # equal, as from a file
+    editing._editor.restore_history(read, 1)
+    editing.go_to(1)
+    assert at(ramp) == 0.9
+    editing.undo()
+    assert at(ramp) == 1.0, "what the keys say"
+    editing.redo()
+    assert at(ramp) == 0.9
 
 
 def test_a_gesture_on_what_is_animated_wins_until_the_playhead_moves(ramp: Harness) -> None:
@@ -275,6 +318,36 @@ def test_a_gesture_while_playing_backwards_is_recorded_in_the_order_of_time(ramp
     assert track is not None
     assert [key.value for key in track.keys if key.time < Fraction(98, 10)] == [1.0, 0.6]
     assert [key.time for key in track.keys] == sorted(key.time for key in track.keys)
+
+
+def test_a_gesture_with_several_events_a_frame_is_one_curve_while_playing_backwards(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    editing.edit(SetTimeline(replace(editing.session.timeline, is_ping_pong=True)))
+    playback.seek(Fraction(49, 5))
+    playback.set_recording(True)
+    wind(ramp, 1.0)
+    for step in range(240):
+        wind(ramp, 0.008)
+        editing.edit(SetParameter("noise.gain", step / 240), False, "Latent")
+    editing.edit(SetParameter("noise.gain", 1.0), True, "Latent")
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys] == [1.0, 0.0]
+
+
+def test_undo_of_a_gesture_that_is_recorded_takes_back_what_it_has_recorded(ramp: Harness) -> None:
+    playback, editing = ramp.controller.playback, ramp.controller.editing
+    playback.set_recording(True)
+    for value in (0.1, 0.2, 0.3):
+        wind(ramp, 0.1)
+        editing.edit(SetParameter("noise.gain", value), False, "Knob")
+    editing.undo()
+    assert ramp.labels[-1] == "Record noise"
+    assert editing.session.timeline.track("noise.gain") is None
+    record(ramp, 1.5, 1.6, 1.7)
+    track = editing.session.timeline.track("noise.gain")
+    assert track is not None
+    assert [key.value for key in track.keys] == [1.5, 1.7]
 
 
 @pytest.mark.parametrize("ends", ["at the end", "by a pause", "by the button"])

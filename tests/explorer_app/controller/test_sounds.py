@@ -96,6 +96,36 @@ def test_a_sound_is_added_as_one_step_and_gives_an_empty_timeline_its_length(
     assert editing.session.timeline.sounds == ()
 
 
+def tones(folder: Path, *names: str) -> list[Path]:
+    """Write a short sound of each name, none like another."""
+    folder.mkdir()
+    t = np.arange(800) / 8000
+    for place, name in enumerate(names):
+        write_wav(folder / name, np.sin((400 + 10 * len(folder.name) + place) * t).astype(np.float32)[:, None], 8000)
+    return [folder / name for name in names]
+
+
+def test_sounds_of_one_name_that_are_added_while_others_are_read_all_stay(
+    harness: Harness, sounds: Sounds, tmp_path: Path
+) -> None:
+    sounds.add(tones(tmp_path / "a", "kick.wav"))
+    sounds.add(tones(tmp_path / "bb", "kick.wav"))
+    harness.until(lambda: harness.labels.count("Add sound") == 2)
+    added = harness.controller.editing.session.timeline.sounds
+    assert [sound.name for sound in added] == ["kick", "kick 2"]
+    assert added[0].digest != added[1].digest
+
+
+def test_sounds_that_are_too_many_by_the_time_they_are_read_are_refused(
+    harness: Harness, sounds: Sounds, tmp_path: Path
+) -> None:
+    first, second = (tones(tmp_path / folder, *(f"{n}.wav" for n in range(40))) for folder in ("a", "bb"))
+    sounds.add(first)
+    sounds.add(second)
+    harness.until(lambda: any("64 sounds" in message.sentence for message in harness.messages.messages))
+    assert len(harness.controller.editing.session.timeline.sounds) == 40, "a session with more could not be read again"
+
+
 def test_the_picture_at_the_playhead_is_the_one_that_an_export_makes(
     harness: Harness, sounds: Sounds, burst: Path
 ) -> None:

@@ -1,7 +1,13 @@
+from fractions import Fraction
+
 import pytest
 
 from explorer_app.session.history import History, KeptSession, tags_of
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
+from explorer_app.session.timeline.edits import with_key
+from explorer_app.session.timeline.evaluation import keyed_at
+from explorer_app.session.tracks import Timeline
 from gpu_backend import MAX_KEPT, MAX_STEPS
 
 
@@ -135,3 +141,12 @@ def test_tagging_several_replaces_what_all_have_and_leaves_what_some_have() -> N
     tagged = made.tagged((first, second), ("fog",))
     assert [entry.tags for entry in tagged.kept] == [("fog", "night"), ("fog",), ()]
     assert tagged.tagged((third,), ("sun",)).kept[2].tags == ("sun",)
+
+
+def test_a_step_keeps_what_was_set_by_hand_if_the_playhead_has_moved_before_the_end_of_the_run() -> None:
+    timeline = with_key(with_key(Timeline(), "truncation.psi", Fraction(0), 0.0), "truncation.psi", Fraction(8), 1.0)
+    by_hand = SetParameter("truncation.psi", 0.3).apply(Session(timeline=timeline))
+    moved = keyed_at(by_hand, 6.0)
+    again = History().added(moved, "Start").preceded_by([(at(0), "Start"), (by_hand, "Truncation")], 1)
+    assert [entry.session for entry in again.entries] == [at(0), by_hand]
+    assert again.position == 1

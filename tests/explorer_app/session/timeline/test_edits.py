@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from fractions import Fraction
 
@@ -39,6 +40,12 @@ from explorer_app.session.timeline.edits import (
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.timeline.noise_loop import with_noise_loop
 from explorer_app.session.timeline.seam import Seam, seam
+from explorer_app.session.timeline.timeline_json import (
+    timeline_from_json,
+    timeline_to_json,
+    track_bytes,
+    track_from_json,
+)
 from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
@@ -50,6 +57,7 @@ from explorer_app.session.tracks import (
     Easing,
     Handles,
     Key,
+    Snap,
     Timeline,
     Track,
 )
@@ -117,6 +125,28 @@ def test_keys_stretch_away_from_a_pivot() -> None:
     timeline = piece((1, 0.1), (2, 0.2), (3, 0.3))
     stretched, _ = stretched_keys(timeline, names_of(timeline), Fraction(1), Fraction(3, 2))
     assert times(stretched) == [1, Fraction(5, 2), 4]
+
+
+@pytest.mark.parametrize("snap", ["frame", "beat"])
+def test_keys_that_are_stretched_many_times_can_still_be_saved(snap: Snap) -> None:
+    grid = BeatGrid(Fraction("119.3"), Fraction(37, 1000))
+    timeline = Timeline(fps=Fraction(30000, 1001), snap=snap, grid=grid)
+    for second in range(8):
+        timeline = with_key(timeline, PSI, snapped(timeline, Fraction(second)), second / 10)
+    for number in range(14):
+        times = sorted(t for _, t in names_of(timeline))
+        first = number % 5  # other keys each time, so that nothing cancels out
+        pivot, end = times[first], times[first + 3]
+        to = snapped(timeline, end + Fraction(7 if number % 2 else -5, 10))
+        chosen = [(PSI, t) for t in times[first : first + 4]]
+        timeline, names = stretched_keys(timeline, chosen, pivot, (to - pivot) / (end - pivot))
+        assert names <= names_of(timeline)
+        timeline, names = pasted_keys(timeline, copied_keys(timeline, names), pivot)
+        assert names <= names_of(timeline)
+    (track,) = timeline.tracks
+    assert len(track.keys) == 8
+    assert track_from_json(json.loads(track_bytes(track))) == track
+    assert timeline_from_json(timeline_to_json(timeline, [0]), [track]) == timeline
 
 
 def test_copied_keys_are_pasted_at_the_playhead() -> None:
