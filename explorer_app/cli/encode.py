@@ -66,7 +66,7 @@ def run(words: Sequence[str], console: Console) -> int:
         raise UsageError(f"{target} already exists; continue with --resume, or replace it with --overwrite.")
     model = read_network(options.network, console)
     facts = model.facts
-    start = gpu_backend.read_encoder(target, facts.model_id, facts.w_dim) if options.resume else None
+    start = _stored(target, facts) if options.resume else None
     if start is not None and start.steps >= options.steps:
         raise UsageError(f"{target.name} was trained for {start.steps:,} steps already; ask for more with --steps.")
     settings = gpu_backend.EncoderSettings(options.steps, options.seed)
@@ -81,6 +81,17 @@ def run(words: Sequence[str], console: Console) -> int:
         renderer.close()
     _conclude(training, target, facts, console)
     return 0
+
+
+def _stored(target: Path, facts: gpu_backend.ModelFacts) -> gpu_backend.EncoderFile:
+    try:
+        return gpu_backend.read_encoder(target, facts.model_id, facts.w_dim)
+    except gpu_backend.ModelFileError as error:
+        if not target.exists():
+            raise
+        raise gpu_backend.ModelFileError(
+            f"{error.sentence.removesuffix('.')}; to begin anew, give --overwrite instead of --resume.", error.details
+        ) from error
 
 
 def train(

@@ -104,7 +104,7 @@ def _sentence(error: OSError, path: Path) -> str:
     if error.errno in FULL_DISK:
         return (
             f"The disk is full, so {where} could not be written; "
-            "everything before it is kept: make room and start the same export again."
+            "everything before it is kept: make room and do the same again."
         )
     if error.errno == errno.EFBIG:
         return f"The system allows no file as large as {where}; choose a smaller picture or another disk."

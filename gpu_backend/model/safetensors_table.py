@@ -29,8 +29,11 @@ _FLOATS = ("F16", "F32", "F64")
 
 
 def looks_like_safetensors(head: bytes, size: int) -> bool:
-    """Decided by the first nine bytes: a length that fits, then an opening brace."""
-    return len(head) >= 9 and head[8:9] == b"{" and 2 <= _header_bytes(head) <= size - 8
+    """Decided by the first nine bytes: the length of a header, then an opening brace.
+
+    The file may end inside a header of a usual length: it is not whole then, but no other kind of file.
+    """
+    return len(head) >= 9 and head[8:9] == b"{" and 2 <= _header_bytes(head) <= max(size - 8, MAX_HEADER_BYTES)
 
 
 class SafetensorsTable:
@@ -53,6 +56,8 @@ class SafetensorsTable:
         length = _header_bytes(source.read(0, 8))
         if length > MAX_HEADER_BYTES:
             raise Refusal("a safetensors header of at most 1 MiB", f"one of {length} bytes is announced")
+        if length > source.size - 8:
+            raise Refusal("a whole safetensors file", "it ends inside its header", AGAIN)
         self._source = source
         with _opened(source) as file:
             self.metadata: dict[str, str] = file.metadata() or {}

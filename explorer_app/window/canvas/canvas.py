@@ -44,6 +44,7 @@ from gpu_backend import Frame, ModelFacts
 
 _SMOOTH = QPainter.RenderHint.SmoothPixmapTransform
 
+_LOW_SCREEN_PX = 480
 _SENDS_PAINTS = ("xcb", "windows")
 """Platforms on which `repaint` reaches the screen without the event loop; others collect what was painted for it."""
 
@@ -371,8 +372,9 @@ class Canvas(PictureStage):
         return QSize(560, 560)
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
-        """Return the smallest usable size."""
-        return QSize(240, 200)
+        """Return the smallest usable size; a low screen has room for less, with panels around the canvas."""
+        is_low = self.screen().availableGeometry().height() < _LOW_SCREEN_PX
+        return QSize(240, 72 if is_low else 200)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""

@@ -15,6 +15,8 @@ from explorer_app.window.look import fonts, theme
 
 _STEP, _FINE_STEP = 0.05, 0.01
 _GRIP_PX = 9.0
+_TEXT_MARGIN_PX = _GRIP_PX + 5.0
+"""Between the text of a picture that is being rendered and the divider."""
 
 
 @dataclass(slots=True)
@@ -182,9 +184,7 @@ class CompareView(QWidget):
         painter.setClipRect(part, Qt.ClipOperation.IntersectClip)
         if side.image is None:
             painter.setPen(QColor(theme.current().dim))
-            painter.drawText(
-                part, Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap, f"{side.name} is being rendered"
-            )
+            self._paint_waiting(painter, side, part)
         else:
             image = side.image
             wide = target.width() * self.devicePixelRatioF()
@@ -193,6 +193,18 @@ class CompareView(QWidget):
             painter.setRenderHint(QPainter.RenderHint.SmoothPixmapTransform, is_smooth(wide / image.width()))
             painter.drawImage(target, image)
         painter.restore()
+
+    def _paint_waiting(self, painter: QPainter, side: Side, part: QRectF) -> None:
+        """Paint that a picture is being rendered, clear of the divider and its grip."""
+        room = part.adjusted(_TEXT_MARGIN_PX, 0.0, -_TEXT_MARGIN_PX, 0.0)
+        text = f"{side.name} is being rendered"
+        how = Qt.AlignmentFlag.AlignCenter | Qt.TextFlag.TextWordWrap
+        needed = painter.boundingRect(QRectF(0.0, 0.0, room.width(), 0.0), how, text).size()
+        if needed.width() > room.width() or needed.height() > room.height():
+            text = painter.fontMetrics().elidedText(text, Qt.TextElideMode.ElideRight, int(room.width()))
+            how = Qt.AlignmentFlag.AlignCenter
+        if room.width() > painter.fontMetrics().horizontalAdvance("…"):
+            painter.drawText(room, how, text)
 
     def _paint_caption(self, painter: QPainter) -> None:
         """Paint both labels below the picture, with the available gestures between them."""

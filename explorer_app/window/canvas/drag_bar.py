@@ -131,7 +131,6 @@ class DragBar(QWidget):
         for button in (self.keys, self.clear, self.invert, self.clear_mask, self.close_button):
             buttons.addWidget(button)
         self._point_parts: tuple[QWidget, ...] = (
-            self.rows_label,
             self.rows,
             self.block,
             self.reconstruct,
@@ -155,12 +154,15 @@ class DragBar(QWidget):
         super().resizeEvent(event)
 
     def _arrange(self) -> None:
-        """Use two lines if one is too narrow, and three if the settings do not fit into one of these."""
+        """Use two lines if one is too narrow, three if the settings do not fit into one of these, and fewer labels."""
         ways = QBoxLayout.Direction
         is_narrow = self.width() < theme.px(_ONE_LINE_PX)
         self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
         margins = self._lines.contentsMargins()
         room = self.width() - margins.left() - margins.right() - self._settings.spacing()
+        label = self.rows_label.sizeHint().width() + self._choices.spacing() if self.rows_label.isHidden() else 0
+        has_room = self._choices.sizeHint().width() + label <= room
+        self.rows_label.setVisible(has_room and self._brush.mode == "points")  # the button says what it is for
         needed = self._choices.minimumSize().width() + self._amounts.minimumSize().width()
         self._settings.setDirection(ways.TopToBottom if needed > room else ways.LeftToRight)
 

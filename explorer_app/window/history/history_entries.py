@@ -43,10 +43,17 @@ SIDE_PX, PITCH_PX = 56, 62
 
 
 class EntryModel(QAbstractListModel):
-    """History entries with pictures and stars. Changes are signalled per row, so that the view keeps its place."""
+    """History entries with pictures and stars. Changes are signalled per row, so that the view keeps its place.
+
+    Attributes
+    ----------
+    keys
+        What the view's keys do with an entry, for tooltips: with one that is not kept, and with a kept one.
+    """
 
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
+        self.keys = ("Enter goes there, S keeps it.", "Enter goes there, S no longer keeps it.")
         self.entries: tuple[HistoryEntry, ...] = ()
         self.kept: frozenset[int] = frozenset()
         self.current = -1
@@ -68,7 +75,7 @@ class EntryModel(QAbstractListModel):
             layer = "" if tap is None else f", showing {tap.layer}, {channels_text(tap)}"
             words = f"{entry.label}{layer}{star}{here}"
             is_tip = role == Qt.ItemDataRole.ToolTipRole
-            return plain_tip(f"{words}: Enter goes there, S keeps it.") if is_tip else words
+            return plain_tip(f"{words}: {self.keys[bool(star)]}") if is_tip else words
         return None
 
     def show_entries(self, entries: tuple[HistoryEntry, ...], kept: frozenset[int], current: int) -> None:

@@ -44,6 +44,8 @@ from explorer_app.window.look import fonts, ink, theme
 _SIDE, _GAP = 64, 8
 """Side of a picture and the gap around it, in px at the usual font size."""
 
+_KEYS = "Enter goes there, F2 renames it, Delete no longer keeps it."
+
 
 class _TileDelegate(QStyledItemDelegate):
     """Paints a picture with its name below, and its tags where it has some."""
@@ -127,6 +129,7 @@ class LibraryGrid(EntryView):
     def __init__(self, parent: QWidget | None = None) -> None:
         super().__init__(parent)
         self.setItemDelegate(_TileDelegate(self.entries, self))
+        self.entries.keys = (_KEYS, _KEYS)
         self.setWrapping(True)
         self.setResizeMode(QListView.ResizeMode.Adjust)
         self.setVerticalScrollMode(QListView.ScrollMode.ScrollPerPixel)

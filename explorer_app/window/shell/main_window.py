@@ -90,6 +90,9 @@ if TYPE_CHECKING:
     from explorer_app.window.timeline.timeline_panel import TimelinePanel
 
 _LEAST_SIZE = (640, 440)
+_LEAST_LOW_PX = 320
+"""Minimum height of the window on a screen that is too low for the usual one."""
+_TITLE_BAR_PX = 40
 _LATEST_PANELS_MS = 400
 """Delay after which an unpainted (minimised or covered) window creates its panels, in ms."""
 
@@ -134,7 +137,8 @@ class MainWindow(QMainWindow):
         self._variations: VariationView | None = None
         self.setWindowIcon(app_icon())
         self.setAcceptDrops(True)
-        self.setMinimumSize(theme.px(_LEAST_SIZE[0]), theme.px(_LEAST_SIZE[1]))
+        free = self.screen().availableGeometry().height() - _TITLE_BAR_PX
+        self.setMinimumSize(theme.px(_LEAST_SIZE[0]), min(theme.px(_LEAST_SIZE[1]), max(theme.px(_LEAST_LOW_PX), free)))
         self._make_parts(controller)
         self._make_docks()
         self._make_menus()

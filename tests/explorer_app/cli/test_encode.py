@@ -73,7 +73,9 @@ def test_a_damaged_encoder_is_reported_and_not_used(
         assert open_encoder(found, network) is None
     assert "The search begins with random latents." in caplog.text
     caplog.clear()
-    assert command("encode", "--network", model, "--resume").status == 2
+    outcome = command("encode", "--network", model, "--resume")
+    assert outcome.status == 2
+    assert outcome.sentence.endswith("; to begin anew, give --overwrite instead of --resume.")
 
 
 class Scripted:

@@ -121,7 +121,7 @@ def test_a_full_disk_leaves_the_older_picture_and_no_rest(tmp_path: Path, stage:
     write_picture(path, fake_frame(resolve(SESSION)), model_name="m")
     before = path.read_bytes()
     other = SetParameter("slider/axis/1", 2.0).apply(SESSION)
-    with pytest.raises(ExportError, match=r"^The disk is full, so a\.png in .* could not be written; .*\.$"):
+    with pytest.raises(ExportError, match=r"^The disk is full, so a\.png in .*: make room and do the same again\.$"):
         write_picture(path, fake_frame(resolve(other)), model_name="m", disk=FullDisk(0, stage))
     assert path.read_bytes() == before
     assert [item.name for item in tmp_path.iterdir()] == ["a.png"]

@@ -121,6 +121,7 @@ def test_a_header_that_is_wrong_is_refused_with_one_sentence(
         (_joined(b"{}", b""), "holds no tensors"),
         (_joined(b"{" + b"[" * 500_000, b""), "JSON"),
         (struct.pack("<Q", 2**40) + b"{", "no known model file"),
+        (struct.pack("<Q", 20_000) + b'{"a": {"dtype": "F32"', "it ends inside its header; download"),
         (struct.pack("<Q", 2 << 20) + b"{" + b" " * (2 << 20), "1 MiB"),
         (_joined(b'{"a": ' + b"9" * 10_000 + b"}", b""), "JSON"),
         (_joined(b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}', b"12345"), "not fully covered"),

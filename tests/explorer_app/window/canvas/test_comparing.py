@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.controller.progress import Loading
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
+from explorer_app.window.canvas.compare_view import Side
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.panels import double_click, drag
@@ -102,6 +103,17 @@ def test_two_kept_pictures_share_the_canvas_and_the_line_is_dragged(
     QTest.keyClick(view, Qt.Key.Key_Escape)
     assert not view.isVisible()
     assert walked.canvas.hasFocus()
+
+
+def test_what_is_being_rendered_is_said_clear_of_the_divider(window: MainWindow) -> None:
+    view = window.comparing.view
+    window.resize(window.minimumSize())
+    view.show_two(Side("Gewitterwolkenformation" * 3), Side("Now"))
+    rect, image = window.canvas.picture_rect(), view.grab().toImage()
+    for y in range(int(rect.top()), int(rect.bottom())):
+        if abs(y - rect.center().y()) > 12:  # the grip of the divider
+            beside = {image.pixelColor(int(rect.center().x()) - dx, y).rgb() for dx in range(4, 12)}
+            assert len(beside) == 1, f"text at the divider, at {y} px"
 
 
 def test_one_entry_is_compared_with_the_picture_as_it_is_now(walked: MainWindow, controller: FakeController) -> None:

@@ -142,6 +142,20 @@ def test_the_bar_shows_every_control_in_full_beside_a_narrow_canvas(
     qtbot.waitUntil(shows_all)
 
 
+@pytest.mark.parametrize(("width", "has_label"), [(340, False), (660, True)])
+def test_the_modes_keep_their_space_in_a_bar_that_is_too_narrow_for_a_label(
+    hand: Hand, qtbot: QtBot, width: int, has_label: bool
+) -> None:
+    hand.window.resize(width, 600)
+    hand.window.tools.brush.set_mode("points")
+
+    def has_space() -> None:
+        assert hand.bar.rows_label.isVisible() == has_label
+        assert all(part.width() >= part.sizeHint().width() for part in hand.bar.modes.segments.values())
+
+    qtbot.waitUntil(has_space)
+
+
 def test_the_button_is_away_where_the_picture_has_its_place(window: MainWindow, controller: FakeController) -> None:
     button = window.tools.points.button
     assert button.isVisible()

@@ -239,6 +239,15 @@ def test_steps_say_what_led_to_them(strip: WatchedStrip) -> None:
     assert "Walk 1" in str(entries.data(entries.index(1), Qt.ItemDataRole.ToolTipRole))
 
 
+def test_tooltips_say_what_s_does_with_a_kept_step_and_with_others(strip: WatchedStrip) -> None:
+    history = history_of(2)
+    strip.show_history(history.starred(history.entries[1].number, True))
+    entries = strip.steps.entries
+    tips = [str(entries.data(entries.index(row), Qt.ItemDataRole.ToolTipRole)) for row in range(2)]
+    assert "S keeps it" in tips[0]
+    assert "S no longer keeps it" in tips[1]
+
+
 def test_a_step_that_showed_a_layer_is_marked_on_its_picture(strip: WatchedStrip) -> None:
     walk = Session(position=Position(1.0, 0.0))
     history = History().added(walk, "Walk").added(replace(walk, tap=Tap("b64.conv1", (12,))), "Show layer")

@@ -76,6 +76,19 @@ def test_a_press_on_an_entry_that_goes_meanwhile_drags_and_chooses_nothing(panel
     assert chosen == []
 
 
+def test_the_tooltip_names_the_keys_of_the_library(panel: LibraryPanel) -> None:
+    entries = panel.grid.entries
+    tip = str(entries.data(entries.index(0), Qt.ItemDataRole.ToolTipRole))
+    assert "Delete no longer keeps it" in tip
+    assert "S keeps it" not in tip
+    dropped = heard(panel.remove_requested)
+    panel.grid.setCurrentIndex(entries.index(0))
+    QTest.keyClick(panel.grid, Qt.Key.Key_S)
+    assert dropped == []
+    QTest.keyClick(panel.grid, Qt.Key.Key_Delete)
+    assert len(dropped) == 1
+
+
 def test_names_and_tags_are_found_and_the_orders_sort(panel: LibraryPanel) -> None:
     assert labels(panel) == ["dusk", "Alps", "fog", "birch"]
     panel.filter.setText("SNO al")

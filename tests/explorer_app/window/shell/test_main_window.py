@@ -6,7 +6,8 @@ from collections.abc import Callable
 from itertools import groupby
 
 import pytest
-from PySide6.QtCore import QPoint, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QLineEdit, QMenuBar, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -43,6 +44,24 @@ def test_the_first_time_it_leaves_room_for_the_frame_around_it(
         window.show_restored()
     free = window.screen().availableGeometry()
     assert window.minimumHeight() < window.height() <= free.height() - 40, "a title bar is that high"
+
+
+def test_it_fits_on_a_low_screen(
+    controller: FakeController,
+    settings: Settings,
+    messages: MessageLog,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show_restored()
+    assert window.height() <= 360 - 40
+    status = window.statusBar().geometry()
+    assert status.bottom() < window.height(), "the panels above leave room for it"
+    assert window.canvas.height() >= window.canvas.minimumSizeHint().height()
 
 
 def test_live_gestures_follow_the_refresh_rate_of_the_screen_that_it_is_on(
