@@ -117,6 +117,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     float next_noises[2] = {noise_of(0, 0), noise_of(0, 1)};
     auto begin = [](int) {};
     auto end = [&](int row, const float* ended) {
+        if (row < 0) return;
         const int own_channel = opaque(quarter) * 8;
         const float noises[2] = {next_noises[0] * gain, next_noises[1] * gain};
         next_noises[0] = noise_of(row + 1, 0), next_noises[1] = noise_of(row + 1, 1);
@@ -160,6 +161,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
         }
     };
     auto end = [&](int row, const float* ended) {
+        if (row < 0) return;
         const int own_channel = opaque(quarter) * 8;
 #pragma unroll
         for (int first = 0; first < GROUPS; ++first) {
@@ -235,6 +237,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
         for (int item = 0; item < LOOKAHEAD; ++item) load(row, item);
     };
     auto end = [&](int row, const float* ended) {
+        if (row < 0) return;
 #pragma unroll
         for (int item = 0; item < 2 * GROUPS; ++item) {
             const int group = item / 2, half = item % 2, place = place_of(row, group, half);
@@ -270,6 +273,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) gradient_streaming_conv
     out += first_place;
     auto begin = [](int) {};
     auto end = [&](int row, const float* ended) {
+        if (row < 0) return;
 #pragma unroll
         for (int item = 0; item < 2 * GROUPS; ++item) {
             const int group = item / 2, half = item % 2;

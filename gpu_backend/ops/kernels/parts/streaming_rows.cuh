@@ -95,8 +95,8 @@ struct Strip {
 };
 
 // Multiplies a strip's rows by the weights at `pool`. begin(row) comes while a row of outputs gets its last products. take(row, sums) gets its sums,
-// fragment by fragment: two neighbouring channels of pixel lane / 4 of the warp's sixteen, and two of the pixel eight to the right. finish(row) does
-// what else the row needs.
+// fragment by fragment: two neighbouring channels of pixel lane / 4 of the warp's sixteen, and two of the pixel eight to the right. It comes for the
+// rows -2 and -1, too, which are none. finish(row) does what else a row needs.
 template <bool BESIDE, typename Begin, typename Take, typename Finish>
 __device__ __forceinline__ void stream_rows(const Strip& strip, unsigned pool, Begin begin, Take take, Finish finish) {
     const int lane = threadIdx.x & 31, first_stage = strip.warpgroup * STAGES;
@@ -132,7 +132,7 @@ __device__ __forceinline__ void stream_rows(const Strip& strip, unsigned pool, B
         wgmma_fence_sums(sum);
         if (lane == 0) arrive(empty_barrier(first_stage + slot));
         float* const ended = sum + (turn + 1) % 3 * (NF * 4);
-        if (i >= 2) take(i - 2, ended);
+        take(i - 2, ended);
 #pragma unroll
         for (int n = 0; n < NF * 4; ++n) ended[n] = 0.0f;
         if (!BESIDE && i >= 2) finish(i - 2);
