@@ -15,9 +15,9 @@ from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.model.spec import NetworkSpec, StyleGAN2Spec
 
 if TYPE_CHECKING:
-    from gpu_backend.gradients.gpu.discriminator import PackedDiscriminator
     from gpu_backend.gradients.gpu.drag import GpuDrag
     from gpu_backend.gradients.gpu.open_network import GpuGradients
+    from gpu_backend.gradients.gpu.packed_discriminator import PackedDiscriminator
     from gpu_backend.gradients.gpu.passes import GpuPasses
     from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
@@ -129,7 +129,7 @@ class OwnKernels:
             return opened
 
     def _packed_discriminator(self, stored: DiscriminatorWeights) -> PackedDiscriminator:
-        from gpu_backend.gradients.gpu.discriminator import pack_discriminator
+        from gpu_backend.gradients.gpu.packed_discriminator import pack_discriminator
 
         if self._packed is None or self._packed[0] is not stored:
             self._packed = stored, pack_discriminator(stored)

@@ -7,9 +7,9 @@ from dataclasses import replace
 import torch
 
 from gpu_backend.cuda.driver.interface import LoadedKernel
-from gpu_backend.gradients.gpu.discriminator import pack_discriminator
 from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
 from gpu_backend.gradients.gpu.features import GpuFeatures
+from gpu_backend.gradients.gpu.packed_discriminator import pack_discriminator
 from gpu_backend.gradients.picture_features import PictureFeatures
 from gpu_backend.model.discriminator_file import DiscriminatorWeights
 from tests.helpers.fake_gpu import FAKE_GPU

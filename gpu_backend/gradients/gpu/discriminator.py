@@ -17,12 +17,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.arguments import Value
 from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
-from gpu_backend.gradients.discriminator_layers import SLOPE, gain_of
+from gpu_backend.gradients.discriminator_layers import SLOPE
 from gpu_backend.gradients.gpu.convs.choice import ConvChoice
+from gpu_backend.gradients.gpu.convs.launch import columns_of, geometry_arguments
 from gpu_backend.gradients.gpu.convs.up_convs import PAIR_MARGIN
 from gpu_backend.gradients.gpu.discriminator_kernels import (
     end_kernel,
@@ -41,18 +41,16 @@ from gpu_backend.gradients.gpu.kernels import (
     skip_adjoint_kernel,
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.packed_discriminator import PackedDiscriminator
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.strips import STRIP_THREADS, strip_grid
 from gpu_backend.gradients.gpu.weights import (
-    PackedConv,
     conv_geometry,
-    pack_conv,
     padded,
     skip_geometry,
     up_geometry,
 )
-from gpu_backend.model.discriminator_file import DiscriminatorWeights
 from gpu_backend.model.spec import LayerKind, LayerSpec
 from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.recipe import KernelRecipe
@@ -66,53 +64,6 @@ _LEAST_WAVES = 1.5
 _DISTANCE_MAPS = 8
 """Most maps of a launch of discriminator_distance."""
 _GEOMETRIES = {"conv": conv_geometry, "up_conv": up_geometry, "skip": skip_geometry}
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PackedDiscriminator:
-    """A discriminator's weights as its kernels take them.
-
-    Attributes
-    ----------
-    sides, taps
-        As of `DiscriminatorWeights`.
-    convs
-        By layer, as ``b64.conv0``.
-    rgb_weight, rgb_bias
-        (colours, channels) and (channels,) of the first layer, fp32, channels padded.
-    channels
-        That a block reads, by its side, and that the last one writes as 4; without padding.
-    """
-
-    sides: tuple[int, ...]
-    taps: tuple[float, ...]
-    convs: Mapping[str, PackedConv]
-    rgb_weight: NDArray[np.float32]
-    rgb_bias: NDArray[np.float32]
-    channels: Mapping[int, int]
-
-
-def pack_discriminator(stored: DiscriminatorWeights) -> PackedDiscriminator:
-    """Pack the weights, with the scales and gains of their layers in them."""
-    weights = {name: array * np.float32(gain_of(name, array.shape)) for name, array in stored.tensors.items()}
-    channels, convs = {}, {}
-    for side in stored.sides:
-        channels[side] = weights[f"b{side}.conv0.weight"].shape[1]
-        channels[side // 2] = weights[f"b{side}.conv1.weight"].shape[0]
-        for layer in (f"b{side}.conv0", f"b{side}.conv1", f"b{side}.skip"):
-            weight = weights[f"{layer}.weight"]
-            convs[layer] = pack_conv(weight, weights.get(f"{layer}.bias", np.zeros(len(weight), np.float32)))
-    first = f"b{stored.sides[0]}.fromrgb"
-    weight, bias = weights[f"{first}.weight"][:, :, 0, 0].T, weights[f"{first}.bias"]
-    margin = padded(len(bias)) - len(bias)
-    return PackedDiscriminator(
-        stored.sides,
-        stored.taps,
-        convs,
-        np.ascontiguousarray(np.pad(weight, ((0, 0), (0, margin)))),
-        np.pad(bias, (0, margin)),
-        channels,
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -462,7 +413,7 @@ class GpuDiscriminator(KernelSequence):
             return
         if self._is_ended(conv, samples, is_backward=is_backward):
             inputs = conv.outputs if is_backward else conv.inputs
-            stages, columns = stages_of(inputs, is_turing=self._is_turing), _columns_of(outputs)
+            stages, columns = stages_of(inputs, is_turing=self._is_turing), columns_of(outputs)
             self.launch(
                 ended_conv_kernel(columns, stages, taps=TAPS if joined else 0),
                 _grid(conv, samples, is_backward=is_backward),
@@ -472,13 +423,7 @@ class GpuDiscriminator(KernelSequence):
                     "weight": np.uint64(weight),
                     **end,
                     **(joined or {}),
-                    "parities": np.uint64(conv.backward_parities if is_backward else conv.forward_parities),
-                    "in_side": geometry.in_side,
-                    "cin": inputs,
-                    "cout": outputs,
-                    "in_stride": geometry.in_stride,
-                    "out_stride": geometry.out_stride,
-                    "out_side": geometry.out_side,
+                    **geometry_arguments(conv, is_backward=is_backward),
                     "samples": samples,
                 },
                 stages.nbytes(columns),
@@ -593,18 +538,13 @@ def _grid(conv: PlacedConv, samples: int, *, is_backward: bool) -> tuple[int, in
     """Return the blocks of discriminator_conv."""
     geometry, outputs = (conv.backward, conv.inputs) if is_backward else (conv.forward, conv.outputs)
     rows = -(-samples * max(geometry.pixels) // CONV_ROWS)
-    return rows, -(-outputs // _columns_of(outputs)), len(geometry.parities)
+    return rows, -(-outputs // columns_of(outputs)), len(geometry.parities)
 
 
 def _distance_blocks(side: int, channels: int) -> int:
     """Return the blocks of discriminator_distance of a map."""
     lanes = 32 if channels > 128 else 16 if channels > 64 else 8
     return -(-(side**2) * lanes // 1024)
-
-
-def _columns_of(outputs: int) -> int:
-    """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
-    return min((columns for columns in CONV_COLUMNS if columns >= outputs), default=max(CONV_COLUMNS))
 
 
 def _end_arguments(

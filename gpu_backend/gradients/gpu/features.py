@@ -19,9 +19,10 @@ from gpu_backend.cuda.driver.interface import Driver, LoadedKernel
 from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError
 from gpu_backend.gradients.discriminator_layers import TOO_LARGE, fit_in_half
-from gpu_backend.gradients.gpu.discriminator import TAPS, GpuDiscriminator, PackedDiscriminator
+from gpu_backend.gradients.gpu.discriminator import TAPS, GpuDiscriminator
 from gpu_backend.gradients.gpu.discriminator_kernels import kernels_of_discriminator
 from gpu_backend.gradients.gpu.loading import close_all, load_kernels
+from gpu_backend.gradients.gpu.packed_discriminator import PackedDiscriminator
 from gpu_backend.gradients.gpu.tensors import DeviceTensors
 from gpu_backend.gradients.picture_features import LEAST_SQUARE, PictureFeatures
 from gpu_backend.gradients.picture_terms import PictureTerms

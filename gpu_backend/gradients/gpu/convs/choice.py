@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Container
 from dataclasses import dataclass
 
-import numpy as np
-
 from gpu_backend.cuda.driver.arguments import EncodeMap
-from gpu_backend.gradients.gpu.convs.launch import DEPTH, ConvLaunch, channels_of, columns_of
+from gpu_backend.gradients.gpu.convs.launch import DEPTH, ConvLaunch, channels_of, columns_of, geometry_arguments
 from gpu_backend.gradients.gpu.convs.skip_conv import skip_launch
 from gpu_backend.gradients.gpu.convs.streams import streamed_channels, streaming_launch
 from gpu_backend.gradients.gpu.convs.tiles import tile_launch, tiles_of
@@ -79,7 +77,7 @@ class ConvChoice:
 
     def to_sums(self, layer: PlacedConv, samples: int, *, is_backward: bool) -> ConvLaunch:
         """Return the launch of a convolution, or of its adjoint, that leaves slices of sums."""
-        inputs, outputs = channels_of(layer, is_backward=is_backward)
+        _, outputs = channels_of(layer, is_backward=is_backward)
         slices = self._slices(layer, samples, is_backward=is_backward)
         if self._is_tiled(layer, is_backward=is_backward):
             kernel = up_adjoint_kernel() if layer.is_up else patch_conv_kernel(columns_of(outputs, PATCH_COLUMNS))
@@ -92,13 +90,7 @@ class ConvChoice:
             _THREADS,
             slices,
             {
-                "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
-                "in_side": geometry.in_side,
-                "cin": inputs,
-                "cout": outputs,
-                "in_stride": geometry.in_stride,
-                "out_stride": geometry.out_stride,
-                "out_side": geometry.out_side,
+                **geometry_arguments(layer, is_backward=is_backward),
                 "slices": slices,
                 "samples": samples,
             },

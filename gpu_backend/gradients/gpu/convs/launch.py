@@ -112,6 +112,21 @@ def channels_of(layer: PlacedConv, *, is_backward: bool) -> tuple[int, int]:
     return (layer.outputs, layer.inputs) if is_backward else (layer.inputs, layer.outputs)
 
 
+def geometry_arguments(layer: PlacedConv, *, is_backward: bool) -> dict[str, Value]:
+    """Return what gradient_conv and discriminator_conv take of a convolution's geometry, or of its adjoint's."""
+    inputs, outputs = channels_of(layer, is_backward=is_backward)
+    geometry = layer.backward if is_backward else layer.forward
+    return {
+        "parities": np.uint64(layer.backward_parities if is_backward else layer.forward_parities),
+        "in_side": geometry.in_side,
+        "cin": inputs,
+        "cout": outputs,
+        "in_stride": geometry.in_stride,
+        "out_stride": geometry.out_stride,
+        "out_side": geometry.out_side,
+    }
+
+
 def columns_of(outputs: int, tiles: tuple[int, ...] = CONV_COLUMNS) -> int:
     """Return the channels of the narrowest tile that holds all of them, or of the widest tile."""
     return min((columns for columns in tiles if columns >= outputs), default=max(tiles))
