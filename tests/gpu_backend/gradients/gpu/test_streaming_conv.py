@@ -20,11 +20,9 @@ from gpu_backend.gradients.gpu.convs.launch import ConvLaunch
 from gpu_backend.gradients.gpu.kernels import up_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
-from gpu_backend.gradients.gpu.weights import conv_geometry, pack_conv, padded
-from gpu_backend.model.spec import LayerSpec
-from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.gradient_twins import TwinDriver
+from tests.helpers.placed_convs import placed_conv
 
 CASES = {
     "one strip": (40, 32, 32, 1),
@@ -41,21 +39,8 @@ RUNS = [(case, end) for case in CASES for end in ENDS if CASES[case][0] % 2 == 0
 
 def layer_of(side: int, inputs: int, outputs: int) -> PlacedConv:
     """Return a layer with random weights, placed nowhere."""
-    weight = np.random.default_rng(side).standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
     bias = np.random.default_rng(1).standard_normal(outputs).astype(np.float32)
-    return PlacedConv(
-        spec=LayerSpec("b.conv1", "conv", side, inputs, outputs, 3, 0),
-        act=BiasAct(),
-        packed=pack_conv(weight, bias),
-        inputs=padded(inputs),
-        outputs=padded(outputs),
-        source=side,
-        forward=conv_geometry(side, backward=False),
-        backward=conv_geometry(side, backward=True),
-        **dict.fromkeys(
-            ("forward_weight", "backward_weight", "bias", "noise", "forward_parities", "backward_parities", "x", "z"), 0
-        ),
-    )
+    return placed_conv(side, inputs, outputs, is_up=False, bias=bias)
 
 
 def launch_of(layer: PlacedConv, end: str, samples: int, driver: Driver) -> ConvLaunch:

@@ -19,11 +19,9 @@ from gpu_backend.gradients.gpu.convs.launch import ConvLaunch
 from gpu_backend.gradients.gpu.kernels import UP_CLUSTERS, narrow_up_conv_kernel, up_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
 from gpu_backend.gradients.gpu.sequence import KernelSequence
-from gpu_backend.gradients.gpu.weights import pack_conv, padded, up_geometry
-from gpu_backend.model.spec import LayerSpec
-from gpu_backend.ops.bias_act import BiasAct
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
+from tests.helpers.placed_convs import placed_conv
 
 CASES = {
     "many groups, a cluster of eight": (4, 512, 72, 1, 8),
@@ -50,20 +48,7 @@ channels."""
 
 def layer_of(side: int, inputs: int, outputs: int) -> PlacedConv:
     """Return a layer with random weights, placed nowhere."""
-    weight = np.random.default_rng(side).standard_normal((outputs, inputs, 3, 3)).astype(np.float32)
-    return PlacedConv(
-        spec=LayerSpec("b.conv0", "up_conv", 2 * side, inputs, outputs, 3, 0),
-        act=BiasAct(),
-        packed=pack_conv(weight, np.zeros(outputs, np.float32)),
-        inputs=padded(inputs),
-        outputs=padded(outputs),
-        source=side,
-        forward=up_geometry(side, backward=False),
-        backward=up_geometry(side, backward=True),
-        **dict.fromkeys(
-            ("forward_weight", "backward_weight", "bias", "noise", "forward_parities", "backward_parities", "x", "z"), 0
-        ),
-    )
+    return placed_conv(side, inputs, outputs, is_up=True)
 
 
 def launch_of(
