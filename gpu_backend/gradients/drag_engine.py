@@ -11,8 +11,9 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
+from gpu_backend.gradients.feature_grid import FeatureGrid
 from gpu_backend.gradients.motion import HandleMotion
-from gpu_backend.gradients.network import DifferentiableNetwork, FeatureGrid
+from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.objective import DragObjective, DragTerms
 from gpu_backend.gradients.solvers import Adam, DragSolver, GaussNewton
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from copy import copy
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -28,6 +28,7 @@ from torch import Tensor
 
 from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.edits import LayerEdit, NetworkEdits
+from gpu_backend.gradients.feature_grid import FeatureGrid
 from gpu_backend.gradients.forward_plans import ForwardPlans
 from gpu_backend.gradients.layers import Doubling, ModulatedLayer, ToRgbLayer
 from gpu_backend.gradients.picture_terms import PictureTerms
@@ -54,34 +55,6 @@ from gpu_backend.reference.stylegan3 import run_stylegan3
 
 NoisePictures = Mapping[str, Tensor]
 """Layer name -> (batch or 1, side, side); a layer left out gets no noise."""
-
-
-@dataclass(frozen=True, slots=True)
-class FeatureGrid:
-    """Positions of a block's feature samples in the picture.
-
-    Attributes
-    ----------
-    side
-        Samples along an axis, margins included.
-    rate
-        Samples across the picture.
-    picture
-        Pixels across the picture.
-    """
-
-    side: int
-    rate: int
-    picture: int
-
-    def to_samples(self, pixels: Tensor) -> Tensor:
-        """Return positions in samples of positions in pixels; whole numbers are centres in both."""
-        return (pixels + 0.5) * (self.rate / self.picture) + (self.side - self.rate) / 2 - 0.5
-
-    @property
-    def pixel_pitch(self) -> float:
-        """Samples per pixel."""
-        return self.rate / self.picture
 
 
 _TRACKED_SIDE = 128

@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional
 
+from gpu_backend.gradients.feature_grid import FeatureGrid
 from gpu_backend.gradients.motion import HandleMotion
-from gpu_backend.gradients.network import DifferentiableNetwork, FeatureGrid
+from gpu_backend.gradients.network import DifferentiableNetwork
 from gpu_backend.gradients.sampling import feature_scale
 
 _POOLED = 8

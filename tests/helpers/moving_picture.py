@@ -9,8 +9,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
+from gpu_backend.gradients.feature_grid import FeatureGrid
 from gpu_backend.gradients.latents import LatentStatistics
-from gpu_backend.gradients.network import DifferentiableNetwork, FeatureGrid, NoisePictures
+from gpu_backend.gradients.network import DifferentiableNetwork, NoisePictures
 
 SIDE = 64
 BLOCK = 32
