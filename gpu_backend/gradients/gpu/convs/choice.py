@@ -53,7 +53,7 @@ _LEAST_SIDE = 32
 _MOST_PAIRED = 3
 """Slices that two blocks take, so that they end the tile; where more would fit, two blocks end narrower ones."""
 _NARROW_COLUMNS = 32
-_LEAST_STREAMED = 512**2
+_LEAST_STREAMED = 256**2
 """Pixels of all samples. Strips of fewer are short, and the rows that they only begin or end with cost too much."""
 
 

@@ -211,8 +211,9 @@ def test_narrow_and_small_layers_are_for_other_kernels(monkeypatch: pytest.Monke
     choice = ConvChoice({up_conv_kernel(1)}, 132, TwinDriver().as_driver().tensor_map)
     for side, channels, samples, is_streamed in (
         (512, 64, 1, True),
-        (256, 64, 4, True),
-        (256, 64, 3, False),
+        (256, 64, 1, True),
+        (128, 64, 4, True),
+        (128, 64, 3, False),
         (512, 72, 1, False),
     ):
         assert (choice.to_gradient(layer_of(side, channels, channels), samples) is not None) == is_streamed
@@ -221,7 +222,7 @@ def test_narrow_and_small_layers_are_for_other_kernels(monkeypatch: pytest.Monke
 
 
 @pytest.mark.parametrize("samples", [1, 2, 16, 200])
-@pytest.mark.parametrize(("side", "channels"), [(512, 64), (1024, 32), (1000, 48)])
+@pytest.mark.parametrize(("side", "channels"), [(256, 64), (512, 64), (1024, 32), (1000, 48)])
 @pytest.mark.parametrize("end", ENDS)
 def test_strips_cover_the_picture_in_as_few_waves_as_they_can(end: str, side: int, channels: int, samples: int) -> None:
     launch = launch_of(layer_of(side, channels, channels), end, samples, TwinDriver().as_driver())
