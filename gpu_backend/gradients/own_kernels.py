@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gpu_backend.gradients.gpu.drag import GpuDrag
     from gpu_backend.gradients.gpu.open_network import GpuGradients
     from gpu_backend.gradients.gpu.packed_discriminator import PackedDiscriminator
+    from gpu_backend.gradients.gpu.packed_network import PackedNetwork
     from gpu_backend.gradients.gpu.passes import GpuPasses
     from gpu_backend.model.discriminator_file import DiscriminatorWeights
 
@@ -41,8 +42,9 @@ class OwnKernels:
         self._features = ""
         """Why features of a discriminator use torch."""
         self._features_are_checked = False
-        self._packed: tuple[DiscriminatorWeights, PackedDiscriminator] | None = None
-        """The discriminator of the newest search, since packing takes as long as many steps."""
+        self._packed: PackedNetwork | None = None
+        self._packed_features: tuple[DiscriminatorWeights, PackedDiscriminator] | None = None
+        """Weights for searches, those of the newest one's discriminator: packing takes as long as many steps."""
 
     @property
     def problem(self) -> str:
@@ -86,7 +88,7 @@ class OwnKernels:
                 opened = open_gpu_gradients(
                     network,
                     self._gpu,
-                    network.spec.resolution,
+                    self._packed_pictures(network),
                     samples=samples,
                     few_side=draft_side,
                     more_samples=draft_samples,
@@ -131,18 +133,27 @@ class OwnKernels:
     def _packed_discriminator(self, stored: DiscriminatorWeights) -> PackedDiscriminator:
         from gpu_backend.gradients.gpu.packed_discriminator import pack_discriminator
 
-        if self._packed is None or self._packed[0] is not stored:
-            self._packed = stored, pack_discriminator(stored)
-        return self._packed[1]
+        if self._packed_features is None or self._packed_features[0] is not stored:
+            self._packed_features = stored, pack_discriminator(stored)
+        return self._packed_features[1]
+
+    def _packed_pictures(self, network: DifferentiableNetwork) -> PackedNetwork:
+        """Return the network's weights up to its pictures, which all searches place."""
+        from gpu_backend.gradients.gpu.open_network import packed_network
+
+        if self._packed is None:
+            self._packed = packed_network(network, network.spec.resolution)
+        return self._packed
 
     def _open(self, network: DifferentiableNetwork, block: int) -> GpuGradients | None:
         """Return the network on the GPU up to a block, and as far as handles are tracked; None after a failure."""
-        from gpu_backend.gradients.gpu.open_network import open_gpu_gradients
+        from gpu_backend.gradients.gpu.open_network import open_gpu_gradients, packed_network
 
         side = max(block, network.tracked_resolution)
         if not self._problem and side > self._side:
             self._opened, self._side = None, 0
-            self._opened, self._side = open_gpu_gradients(network, self._gpu, side), side
+            self._opened = open_gpu_gradients(network, self._gpu, packed_network(network, side))
+            self._side = side
         return self._opened
 
     def _give_up(self, error: DeviceError) -> None:

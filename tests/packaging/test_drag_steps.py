@@ -14,7 +14,7 @@ from gpu_backend import DragOptimizer, DragSettings, Handle, latent_statistics
 from gpu_backend.bench.shapes import Shape
 from gpu_backend.cuda.timing.cupti_timer import KernelRecord
 from gpu_backend.gradients.gpu.drag import GpuDrag
-from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.open_network import GpuGradients, packed_network
 from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.fake_gpu import FAKE_GPU
 from tests.helpers.gradient_twins import TwinDriver, twin_kernels
@@ -52,7 +52,7 @@ def twin_drag(driver: TwinDriver) -> DragOptimizer:
     """Return a drag whose kernels are their twins."""
     model = make_stylegan2(channel_max=8)
     network = differentiable_network(model)
-    gpu = GpuGradients(network, driver.as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    gpu = GpuGradients(packed_network(network, 16), driver.as_driver(), twin_kernels(4), FAKE_GPU)
     kernels: Any = SimpleNamespace(
         problem="", drag=lambda network, terms, radius, rate: GpuDrag(gpu, terms, radius=radius, rate=rate)
     )

@@ -12,7 +12,7 @@ import torch
 
 from gpu_backend import Model
 from gpu_backend.gradients.gpu.drag import GpuDrag
-from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.open_network import GpuGradients, packed_network
 from gpu_backend.gradients.gpu.passes import GpuPasses
 from gpu_backend.gradients.network import differentiable_network
 from tests.helpers.fake_gpu import FAKE_GPU
@@ -36,7 +36,9 @@ def way_of_twins(check: ModuleType, model: Model) -> Any:
     network = differentiable_network(model)
 
     def opened() -> GpuGradients:
-        return GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, model.spec.resolution)
+        return GpuGradients(
+            packed_network(network, model.spec.resolution), TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU
+        )
 
     kernels: Any = SimpleNamespace(
         problem="", drag=lambda network, terms, radius, rate: GpuDrag(opened(), terms, radius=radius, rate=rate)

@@ -27,33 +27,27 @@ from gpu_backend.gradients.gpu.convs.choice import ConvChoice
 from gpu_backend.gradients.gpu.convs.launch import ConvLaunch, add_slices
 from gpu_backend.gradients.gpu.convs.up_convs import PAIR_MARGIN
 from gpu_backend.gradients.gpu.kernels import (
-    PICTURE_LANES,
     ROW_CLUSTER,
     GradientKernel,
     activation_kernel,
     filter_kernel,
     layer_kernel,
-    picture_adjoint_kernel,
-    picture_kernel,
     rows_kernel,
 )
 from gpu_backend.gradients.gpu.memory import DeviceArrays
-from gpu_backend.gradients.gpu.placed import COLOURS, PlacedConv, PlacedNetwork, PlacedToRgb
+from gpu_backend.gradients.gpu.packed_network import PackedNetwork
+from gpu_backend.gradients.gpu.pictures import GpuPictures
+from gpu_backend.gradients.gpu.placed import PlacedConv, PlacedNetwork, PlacedToRgb
 from gpu_backend.gradients.gpu.sequence import KernelSequence
 from gpu_backend.gradients.gpu.skips import ResnetSkips
 from gpu_backend.gradients.gpu.strips import STRIP_THREADS, StripGrid, strip_grid
 from gpu_backend.gradients.gpu.weights import activation_blocks, padded, pixels_per_block
-from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.ops.upfirdn import doubling_left_pad, up_conv_left_pad
+from gpu_backend.ops.upfirdn import up_conv_left_pad
 
-SCALE_BLOCKS = 264
-"""Of gradient_largest and gradient_scaled: two for each multiprocessor of a large GPU."""
 _ROW_THREADS = 512
 _THREADS, _PIXELS = 256, 4
 """Of a block of gradient_layer without a filter, and of a thread of it where there is one slice."""
-_BUSY_PIXELS = 256
-"""Of a multiprocessor, from which on few threads do a pixel of a picture."""
 _ROW_GROUP = 64
 """Channels or dimensions that a block of gradient_rows does at once."""
 
@@ -105,12 +99,6 @@ class GpuNetwork(KernelSequence):
     ----------
     kernels
         Those of `kernels_of_step`, loaded; they belong to the caller.
-    weights
-        Official state-dict names to arrays.
-    noise
-        Layer name -> (side, side), strength included; a layer left out gets none.
-    side
-        The last layers' resolution.
     multiprocessors
         Of the device.
     samples
@@ -123,25 +111,23 @@ class GpuNetwork(KernelSequence):
         self,
         driver: Driver,
         kernels: Mapping[KernelRecipe, LoadedKernel],
-        spec: StyleGAN2Spec,
-        weights: Mapping[str, NDArray[np.float32]],
-        noise: Mapping[str, NDArray[np.float32]],
-        side: int,
+        packed: PackedNetwork,
         multiprocessors: int,
         samples: int = 1,
         few_side: int = 0,
         more_samples: int = 0,
     ) -> None:
         super().__init__(driver, kernels)
-        self.spec = spec
+        self.spec = packed.spec
         self._multiprocessors = multiprocessors
         self._choice = ConvChoice(kernels, multiprocessors, driver.tensor_map)
         self._arrays = DeviceArrays(driver)
         try:
-            self._placed = PlacedNetwork(
-                self._arrays, spec, weights, noise, side, samples, few_side, max(samples, more_samples)
-            )
+            self._placed = PlacedNetwork(self._arrays, packed, samples, few_side, max(samples, more_samples))
             self.ws, self.ws_gradient = self._placed.ws, self._placed.ws_gradient
+            taps = len(self.spec.resample_filter)
+            self._pictures = GpuPictures(driver, self._placed, taps, multiprocessors)
+            self._skips = ResnetSkips(self._arrays, self._placed, self._choice, taps, multiprocessors)
             self._make_room()
         except BaseException:
             self.close()
@@ -201,7 +187,7 @@ class GpuNetwork(KernelSequence):
         """
         last = self._placed.last(block)
         if of_picture:
-            self._picture_gradients(block, gradient, samples)
+            self._pictures.backward(self, block, gradient, samples)
         else:
             self.break_sequence()
         incoming: _Incoming | None = None if of_picture else _Incoming(gradient, is_half=True)
@@ -255,58 +241,14 @@ class GpuNetwork(KernelSequence):
     ) -> int:
         """Enqueue the gradient of a picture, divided by its largest magnitude; return its address for `backward`.
 
-        Parameters
-        ----------
-        gradient
-            Address of (samples, 3, side, side) fp32.
-        largest
-            Address of (samples,), for what each is divided by, at least `least`.
-        parts
-            Address of (samples, `SCALE_BLOCKS`).
+        Parameters as of `GpuPictures.take_gradient`.
         """
-        to = self._placed.rgbs_up_to(side)[-1].gradient
-        pointers = {"from": gradient, "largest": largest, "parts": parts, "to": to}
-        values: dict[str, Value] = {name: np.uint64(address) for name, address in pointers.items()}
-        values |= {"quads": COLOURS * side**2 // 4, "least": least}
-        for stem in ("gradient_largest", "gradient_scaled"):
-            kernel = GradientKernel(stem)
-            arguments = {name: values[name] for name in kernel.parameters.names or ()}
-            self.launch(kernel, (SCALE_BLOCKS, samples, 1), (256, 1, 1), arguments)
-        return to
+        return self._pictures.take_gradient(self, side, gradient, largest, least, parts, samples)
 
     def picture(self, side: int, samples: int = 1) -> int:
         """Enqueue the picture of a side after `forward`; return its address, (samples, 3, side, side) fp32."""
-        before: int | None = None
-        taps, rgbs = len(self.spec.resample_filter), self._placed.rgbs_up_to(side)
-        self._styles(len(self._placed.layers), len(rgbs), samples)
-        for rgb in rgbs:
-            address, _, channels = self.features(rgb.spec.resolution)
-            pixels = rgb.spec.resolution**2
-            lanes = PICTURE_LANES[0 if samples * pixels >= _BUSY_PIXELS * self._multiprocessors else 1]
-            self.launch(
-                picture_kernel(taps, lanes),
-                (-(-pixels * lanes // 1024), samples, 1),
-                (256, 1, 1),
-                {
-                    "z": np.uint64(address),
-                    "style": np.uint64(self._placed.styles_at(rgb.spec)),
-                    "weight": np.uint64(rgb.weight),
-                    "bias": np.uint64(rgb.bias),
-                    "filter": np.uint64(self._placed.filter),
-                    "before": None if before is None else np.uint64(before),
-                    "planes": np.uint64(rgb.planes),
-                    "picture": np.uint64(rgb.picture),
-                    "side": rgb.spec.resolution,
-                    "channels": channels,
-                    "left": doubling_left_pad(taps),
-                    "style_count": self._placed.table.styles,
-                    "clamp": rgb.clamp,
-                },
-                shared_nbytes=4 * COLOURS * channels,
-            )
-            before = rgb.picture
-        assert before is not None
-        return before
+        self._styles(len(self._placed.layers), len(self._placed.rgbs_up_to(side)), samples)
+        return self._pictures.forward(self, side, samples)
 
     def _make_room(self) -> None:
         """Allocate what lies between kernels, and upload the tables of the ways back."""
@@ -315,9 +257,6 @@ class GpuNetwork(KernelSequence):
             self._choice.most_sums(layer, self._placed.most_samples(layer.spec.resolution)) for layer in layers
         )
         self._sums = arrays.empty(4 * numbers)
-        self._skips = ResnetSkips(
-            arrays, self._placed, self._choice, len(self.spec.resample_filter), self._multiprocessors
-        )
         wide, wider = (
             max(
                 self._placed.most_samples(layer.spec.resolution) * layer.outputs * (layer.spec.resolution + margin) ** 2
@@ -457,27 +396,6 @@ class GpuNetwork(KernelSequence):
         source = (self._t if layer.is_up else self._us[0]) if is_backward else layer.x
         weight = layer.backward_weight if is_backward else layer.forward_weight
         conv.enqueue(self, source, weight, to or self._sums, end)
-
-    def _picture_gradients(self, side: int, gradient: int, samples: int) -> None:
-        """Enqueue the gradients of the pictures of all blocks, from the last one's."""
-        taps, rgbs = len(self.spec.resample_filter), self._placed.rgbs_up_to(side)
-        if gradient != rgbs[-1].gradient:
-            self.break_sequence()
-            self._driver.copy(rgbs[-1].gradient, gradient, 4 * samples * COLOURS * side**2)
-            self.break_sequence()
-        for rgb, before in zip(rgbs[:0:-1], rgbs[-2::-1], strict=True):
-            self.launch(
-                picture_adjoint_kernel(taps),
-                (-(-(before.spec.resolution**2) // 128), COLOURS * samples, 1),
-                (128, 1, 1),
-                {
-                    "from": np.uint64(rgb.gradient),
-                    "filter": np.uint64(self._placed.filter),
-                    "to": np.uint64(before.gradient),
-                    "side": rgb.spec.resolution,
-                    "left": doubling_left_pad(taps),
-                },
-            )
 
     def _through_conv(self, layer: PlacedConv, samples: int) -> _Incoming:
         """Enqueue the adjoint of a convolution whose end is a pass by itself; return the gradient of its input."""

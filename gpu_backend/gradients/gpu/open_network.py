@@ -18,6 +18,7 @@ from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.loading import close_all, load_kernels
 from gpu_backend.gradients.gpu.memory import DeviceArrays
 from gpu_backend.gradients.gpu.network import GpuNetwork
+from gpu_backend.gradients.gpu.packed_network import PackedNetwork, pack_network
 from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
@@ -40,8 +41,6 @@ class GpuGradients:
     ----------
     driver
         Closed with this object.
-    side
-        Resolution of the last layers.
     samples, few_side, more_samples
         As in `GpuNetwork`.
 
@@ -53,30 +52,23 @@ class GpuGradients:
 
     def __init__(
         self,
-        network: DifferentiableNetwork,
+        packed: PackedNetwork,
         driver: Driver,
         kernels: Mapping[KernelRecipe, LoadedKernel],
         gpu: Gpu,
-        side: int,
         *,
         samples: int = 1,
         few_side: int = 0,
         more_samples: int = 0,
     ) -> None:
-        assert isinstance(network.spec, StyleGAN2Spec)
         self._lock = threading.RLock()
         self._owner: object = None
         self.driver = driver
-        weights = {name: tensor.float().cpu().numpy() for name, tensor in network.weights.items()}
-        noise = {name: picture[0].float().cpu().numpy() for name, picture in network.noise.items()}
         driver.enter()
         self.network = GpuNetwork(
             driver,
             kernels,
-            network.spec,
-            weights,
-            noise,
-            side,
+            packed,
             gpu.multiprocessors,
             samples=samples,
             few_side=few_side,
@@ -151,10 +143,18 @@ class GpuGradients:
         return ""
 
 
+def packed_network(network: DifferentiableNetwork, side: int) -> PackedNetwork:
+    """Return the weights and the noise of a StyleGAN2 up to a side as its kernels take them."""
+    assert isinstance(network.spec, StyleGAN2Spec)
+    weights = {name: tensor.float().cpu().numpy() for name, tensor in network.weights.items()}
+    noise = {name: picture[0].float().cpu().numpy() for name, picture in network.noise.items()}
+    return pack_network(network.spec, weights, noise, side)
+
+
 def open_gpu_gradients(
     network: DifferentiableNetwork,
     gpu: Gpu,
-    side: int,
+    packed: PackedNetwork,
     *,
     samples: int = 1,
     few_side: int = 0,
@@ -166,6 +166,8 @@ def open_gpu_gradients(
 
     Parameters
     ----------
+    packed
+        Of the network, up to the resolution of the last layers.
     samples, few_side, more_samples
         As in `GpuNetwork`.
     of_picture
@@ -178,12 +180,11 @@ def open_gpu_gradients(
     DeviceError
         If the device, a kernel or the check fails.
     """
-    assert isinstance(network.spec, StyleGAN2Spec)
-    taps, has_skips = len(network.spec.resample_filter), network.spec.architecture == "resnet"
+    taps, has_skips = len(packed.spec.resample_filter), packed.spec.architecture == "resnet"
     driver, kernels = load_kernels(kernels_of_step(taps, gpu.compile_architecture, with_skips=has_skips), gpu)
     try:
         opened = GpuGradients(
-            network, driver, kernels, gpu, side, samples=samples, few_side=few_side, more_samples=more_samples
+            packed, driver, kernels, gpu, samples=samples, few_side=few_side, more_samples=more_samples
         )
     except BaseException:
         driver.close()

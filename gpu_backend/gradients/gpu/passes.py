@@ -18,8 +18,8 @@ from torch.autograd import Function
 from torch.nn import functional
 
 from gpu_backend.cuda.driver.interface import Driver
-from gpu_backend.gradients.gpu.network import SCALE_BLOCKS
 from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.pictures import SCALE_BLOCKS
 from gpu_backend.gradients.gpu.placed import COLOURS
 from gpu_backend.gradients.gpu.quasi_newton import GpuQuasiNewton
 from gpu_backend.gradients.gpu.tensors import DeviceTensors

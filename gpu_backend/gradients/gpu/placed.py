@@ -2,25 +2,23 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.gradients.gpu.memory import DeviceArrays
+from gpu_backend.gradients.gpu.packed_network import PackedNetwork
 from gpu_backend.gradients.gpu.weights import (
     ConvGeometry,
     PackedConv,
     conv_geometry,
-    pack_conv,
     padded,
     skip_geometry,
-    style_table,
     up_geometry,
 )
-from gpu_backend.model.spec import LayerKind, LayerSpec, StyleGAN2Spec
+from gpu_backend.model.spec import LayerKind, LayerSpec
 from gpu_backend.ops.bias_act import BiasAct
 
 COLOURS = 3
@@ -122,7 +120,7 @@ class PlacedNetwork:
     ----------
     arrays
         Own the memory.
-    weights, noise, side, samples, few_side, more_samples
+    samples, few_side, more_samples
         As of `GpuNetwork`.
 
     Attributes
@@ -142,31 +140,21 @@ class PlacedNetwork:
     def __init__(
         self,
         arrays: DeviceArrays,
-        spec: StyleGAN2Spec,
-        weights: Mapping[str, NDArray[np.float32]],
-        noise: Mapping[str, NDArray[np.float32]],
-        side: int,
+        packed: PackedNetwork,
         samples: int,
         few_side: int,
         more_samples: int,
     ) -> None:
-        self._arrays, self._spec = arrays, spec
+        self._arrays, self._packed = arrays, packed
         self._samples, self._few_side, self._more_samples = samples, few_side, more_samples
-        convs = [layer for layer in spec.layers if layer.kind in ("conv", "up_conv") and layer.resolution <= side]
-        packed = [
-            pack_conv(weights[f"synthesis.{layer.name}.weight"], weights[f"synthesis.{layer.name}.bias"])
-            for layer in convs
-        ]
-        self.layers = [
-            self._placed(layer, conv, noise.get(layer.name)) for layer, conv in zip(convs, packed, strict=True)
-        ]
+        spec = packed.spec
+        self.layers = [self._placed(layer) for layer in packed.of_kind("conv", "up_conv")]
         self.skips: dict[int, PlacedConv] = {}
-        for layer in spec.layers:
-            if layer.kind == "skip" and layer.resolution <= side:
-                # The block before has its sum already.
-                self.skips[self.last(layer.resolution)] = self._placed_skip(layer, weights)
-        rgbs = [layer for layer in spec.layers if layer.kind == "to_rgb" and layer.resolution <= side]
-        self.table = table = style_table([*convs, *rgbs], packed, weights)
+        for layer in packed.of_kind("skip"):
+            # The block before has its sum already.
+            x = self.output(self.last(layer.resolution // 2))
+            self.skips[self.last(layer.resolution)] = self._placed(layer, x=x)
+        self.table = table = packed.table
         most = self._more_samples
         self.table_at = arrays.upload(table.layers)
         self.affine, self.affine_bias = arrays.upload(table.affine), arrays.upload(table.affine_bias)
@@ -174,14 +162,10 @@ class PlacedNetwork:
         self.styles, self.demods = (arrays.empty(4 * most * count) for count in (table.styles, table.demods))
         self.partials = arrays.empty(4 * most * table.sums)
         self.ws, self.ws_gradient = (arrays.empty(4 * most * spec.num_ws * spec.w_dim) for _ in range(2))
-        const = weights["synthesis.b4.const"]
-        inputs = padded(const.shape[0])
-        whole = np.zeros((*const.shape[1:], inputs), np.float16)
-        whole[..., : const.shape[0]] = const.transpose(1, 2, 0)
-        self.constants = arrays.upload(np.broadcast_to(whole, (most, *whole.shape)))
-        self.constant_size = whole.size
+        self.constants = arrays.upload(np.broadcast_to(packed.constant, (most, *packed.constant.shape)))
+        self.constant_size = packed.constant.size
         self.filter = arrays.upload(2.0 * np.array(spec.resample_filter[::-1], np.float32))
-        self.rgbs = [self._placed_rgb(layer, weights) for layer in rgbs]
+        self.rgbs = [self._placed_rgb(layer) for layer in packed.of_kind("to_rgb")]
 
     def last(self, block: int) -> int:
         """Return the place of a block's last convolution."""
@@ -222,7 +206,7 @@ class PlacedNetwork:
         """
         rgbs = [rgb.spec for rgb in self.rgbs_up_to(block)] if of_picture else []
         convs = [layer.spec for layer in self.layers[: self.last(block) + 1]]
-        of_rows: list[list[NDArray[np.int32]]] = [[] for _ in range(self._spec.num_ws)]
+        of_rows: list[list[NDArray[np.int32]]] = [[] for _ in range(self._packed.spec.num_ws)]
         for layer in [*convs, *rgbs]:
             of_rows[layer.w_index].append(layers[self.table.rows[layer.name]])
         found = np.zeros((len(of_rows), max(map(len, of_rows)), layers.shape[1]), np.int32)
@@ -246,30 +230,23 @@ class PlacedNetwork:
     def _row(self, layer: LayerSpec, column: int) -> int:
         return int(self.table.layers[self.table.rows[layer.name], column])
 
-    def _placed_rgb(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedToRgb:
+    def _placed_rgb(self, layer: LayerSpec) -> PlacedToRgb:
         arrays = self._arrays
-        weight = weights[f"synthesis.{layer.name}.weight"][:, :, 0, 0]
-        whole_weight = np.pad(weight, ((0, 0), (0, padded(layer.in_channels) - layer.in_channels)))
+        weight, bias = self._packed.rgbs[layer.name]
         nbytes = 4 * self.most_samples(layer.resolution) * COLOURS * layer.resolution**2
         return PlacedToRgb(
             spec=layer,
-            weight=arrays.upload(whole_weight.astype(np.float32)),
-            bias=arrays.upload(weights[f"synthesis.{layer.name}.bias"].astype(np.float32)),
+            weight=arrays.upload(weight),
+            bias=arrays.upload(bias),
             planes=arrays.empty(nbytes),
             picture=arrays.empty(nbytes),
             gradient=arrays.empty(nbytes),
         )
 
-    def _placed_skip(self, layer: LayerSpec, weights: Mapping[str, NDArray[np.float32]]) -> PlacedConv:
-        weight = weights[f"synthesis.{layer.name}.weight"] * np.float32(math.sqrt(0.5 / layer.in_channels))
-        packed = pack_conv(weight, np.zeros(layer.out_channels, np.float32))
-        return self._placed(layer, packed, None, x=self.output(self.last(layer.resolution // 2)))
-
-    def _placed(
-        self, layer: LayerSpec, packed: PackedConv, noise: NDArray[np.float32] | None, *, x: int | None = None
-    ) -> PlacedConv:
+    def _placed(self, layer: LayerSpec, *, x: int | None = None) -> PlacedConv:
         """Place a layer; its input too, unless that is `x`."""
         arrays, samples = self._arrays, self.most_samples(layer.resolution)
+        packed, noise = self._packed.convs[layer.name], self._packed.noise.get(layer.name)
         source = layer.resolution // (1 if layer.kind == "conv" else 2)
         geometry = _GEOMETRIES[layer.kind]
         forward, backward = geometry(source, backward=False), geometry(source, backward=True)
@@ -284,7 +261,7 @@ class PlacedNetwork:
             forward_weight=arrays.upload(packed.forward),
             backward_weight=arrays.upload(packed.backward),
             bias=arrays.upload(packed.bias),
-            noise=0 if noise is None else arrays.upload(noise.astype(np.float32)),
+            noise=0 if noise is None else arrays.upload(noise),
             forward=forward,
             forward_parities=arrays.upload(forward.parities),
             backward=backward,

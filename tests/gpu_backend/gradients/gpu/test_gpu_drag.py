@@ -21,7 +21,8 @@ from gpu_backend.gradients.drag_engine import TorchEngine
 from gpu_backend.gradients.drag_settings import DragSettings, Handle
 from gpu_backend.gradients.gpu import drag as gpu_drag
 from gpu_backend.gradients.gpu.drag import GpuDrag
-from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.open_network import GpuGradients, packed_network
+from gpu_backend.gradients.gpu.packed_network import PackedNetwork
 from gpu_backend.gradients.latents import latent_statistics
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.objective import DragTerms
@@ -46,7 +47,7 @@ def network(model: Model) -> DifferentiableNetwork:
 
 
 def opened(network: DifferentiableNetwork, driver: TwinDriver | None = None) -> GpuGradients:
-    return GpuGradients(network, (driver or TwinDriver()).as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    return GpuGradients(packed_network(network, 16), (driver or TwinDriver()).as_driver(), twin_kernels(4), FAKE_GPU)
 
 
 def terms_of(network: DifferentiableNetwork, *, mask: bool = True) -> DragTerms:
@@ -283,8 +284,8 @@ class Opened:
         self.kernels = OwnKernels(FAKE_GPU)
         network.own_kernels = self.kernels
 
-    def _open(self, network: DifferentiableNetwork, gpu: Gpu, side: int) -> GpuGradients:
-        self.sides.append(side)
+    def _open(self, network: DifferentiableNetwork, gpu: Gpu, packed: PackedNetwork) -> GpuGradients:
+        self.sides.append(packed.side)
         if self.error is not None:
             raise self.error
         return opened(network, self.driver)
@@ -383,7 +384,7 @@ def test_a_drag_by_the_kernels_for_turing_steps_as_its_twins_do(gpu: Gpu, model:
     driver = GpuDriver(gpu.index)
     driver.enter()
     kernels = loaded_kernels(driver, gpu, 4, of_turing=True)
-    real = GpuDrag(GpuGradients(network, driver, kernels, gpu, 16), terms, radius=1, rate=0.02)
+    real = GpuDrag(GpuGradients(packed_network(network, 16), driver, kernels, gpu), terms, radius=1, rate=0.02)
     assert_steps_are_those_of_twins(real, network, terms)
 
 

@@ -15,6 +15,7 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.gradients.gpu.convs import choice
 from gpu_backend.gradients.gpu.kernels import kernels_of_step
 from gpu_backend.gradients.gpu.network import GpuNetwork, RowUpdate
+from gpu_backend.gradients.gpu.packed_network import pack_network
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.picture_loss import PictureLoss
 from gpu_backend.model.model import Model
@@ -78,7 +79,7 @@ def network_on(
     noise = {name: picture[0].float().numpy() for name, picture in network.noise.items()}
     spec = model.spec
     assert isinstance(spec, StyleGAN2Spec)
-    return GpuNetwork(driver, kernels, spec, model.weights, noise, side, multiprocessors, **samples)
+    return GpuNetwork(driver, kernels, pack_network(spec, model.weights, noise, side), multiprocessors, **samples)
 
 
 def gradient_of_a_drag(features: torch.Tensor, before: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,8 @@ from gpu_backend.cuda.driver.probe import Gpu
 from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.gpu.features import GpuFeatures
-from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.open_network import GpuGradients, packed_network
+from gpu_backend.gradients.gpu.packed_network import PackedNetwork
 from gpu_backend.gradients.gpu.passes import GpuPasses
 from gpu_backend.gradients.network import DifferentiableNetwork, differentiable_network
 from gpu_backend.gradients.own_kernels import OwnKernels
@@ -42,7 +43,7 @@ def network(model: Model) -> DifferentiableNetwork:
 def twin_passes(network: DifferentiableNetwork, driver: TwinDriver | None = None, samples: int = 2) -> GpuPasses:
     driver = driver or TwinDriver()
     side = network.spec.resolution
-    gpu = GpuGradients(network, driver.as_driver(), twin_kernels(4), FAKE_GPU, side, samples=samples)
+    gpu = GpuGradients(packed_network(network, side), driver.as_driver(), twin_kernels(4), FAKE_GPU, samples=samples)
     return GpuPasses(gpu, network.device)
 
 
@@ -221,14 +222,16 @@ def test_torch_searches_where_kernels_fail(
     assert not kernels.problem, "drags are checked by themselves"
 
 
-def test_kernels_that_passed_their_check_are_not_checked_again(
-    network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_second_search_neither_checks_kernels_nor_packs_weights_again(monkeypatch: pytest.MonkeyPatch) -> None:
     seen: list[bool] = []
+    placed: list[PackedNetwork] = []
 
-    def opened(*_: object, is_checked: bool, **_more: object) -> GpuGradients:
+    def opened(
+        network: DifferentiableNetwork, gpu: Gpu, packed: PackedNetwork, *, is_checked: bool, **_more: object
+    ) -> GpuGradients:
         seen.append(is_checked)
-        return GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 16)
+        placed.append(packed)
+        return GpuGradients(packed, TwinDriver().as_driver(), twin_kernels(4), gpu)
 
     monkeypatch.setattr("gpu_backend.gradients.gpu.open_network.open_gpu_gradients", opened)
     monkeypatch.setattr("gpu_backend.gradients.gpu.passes.GpuPasses.__init__", lambda *_: None)
@@ -238,10 +241,12 @@ def test_kernels_that_passed_their_check_are_not_checked_again(
     for _ in range(2):
         assert kernels.passes(on_gpu, 1, draft_side=0, draft_samples=1) is not None
     assert seen == [False, True]
+    assert placed[0] is placed[1]
+    assert placed[0].side == on_gpu.spec.resolution
 
 
 def test_the_check_finds_a_wrong_gradient_of_pictures(network: DifferentiableNetwork) -> None:
-    gpu = GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    gpu = GpuGradients(packed_network(network, 16), TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU)
     assert gpu.check(network, of_picture=True) == ""
     wrong = differentiable_network(make_stylegan2(resolution=16, channel_max=20, channel_base=320, w_dim=12, seed=5))
     assert "cosine" in gpu.check(wrong, of_picture=True)
@@ -250,7 +255,7 @@ def test_the_check_finds_a_wrong_gradient_of_pictures(network: DifferentiableNet
 def test_the_check_leaves_out_a_gradient_of_which_only_rounding_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     # Of the two channels of a layer, which demodulation makes all but independent of their style.
     network = differentiable_network(make_stylegan2(resolution=64, w_dim=16))
-    gpu = GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 64)
+    gpu = GpuGradients(packed_network(network, 64), TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU)
     assert gpu.check(network, of_picture=True) == ""
     monkeypatch.setattr("gpu_backend.gradients.gpu.open_network._LEAST_SIZE", 0.0)
     assert "row 6" in gpu.check(network, of_picture=True)

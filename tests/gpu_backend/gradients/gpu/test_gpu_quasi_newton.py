@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.gradients.gpu.open_network import GpuGradients
+from gpu_backend.gradients.gpu.open_network import GpuGradients, packed_network
 from gpu_backend.gradients.gpu.passes import GpuPasses
 from gpu_backend.gradients.network import differentiable_network
 from gpu_backend.gradients.own_kernels import OwnKernels
@@ -60,13 +60,13 @@ def assert_goes_where_torch_goes(passes: GpuPasses, start: Tensor) -> None:
 
 def test_twins_go_where_torch_goes() -> None:
     network = differentiable_network(make_stylegan2(resolution=16, channel_max=20, channel_base=320, w_dim=12))
-    gpu = GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    gpu = GpuGradients(packed_network(network, 16), TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU)
     assert_goes_where_torch_goes(GpuPasses(gpu, network.device), torch.zeros(3, 5, 60))
 
 
 def test_a_flat_place_ends_nothing() -> None:
     network = differentiable_network(make_stylegan2(resolution=16, channel_max=20, channel_base=320, w_dim=12))
-    gpu = GpuGradients(network, TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU, 16)
+    gpu = GpuGradients(packed_network(network, 16), TwinDriver().as_driver(), twin_kernels(4), FAKE_GPU)
     search = GpuPasses(gpu, network.device).minimiser(torch.ones(1, 3))
     for _ in range(3):
         search.take(torch.zeros(1), torch.zeros(1, 3))
