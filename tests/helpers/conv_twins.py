@@ -179,17 +179,20 @@ def _narrow_up_conv(
     demod, t, side, across, tiles, all_tiles, demod_count, unit = rest
     samples, whole = all_tiles // tiles, 2 * side + 1
     assert (across, tiles // across) == (-(-(side + 1) // 14), -(-(side + 1) // 9))
-    assert 0 < grid[0] <= all_tiles
-    cin = int(np.frombuffer(x_map, np.int64)[1])
+    groups, cin = int(macros["GROUPS"]), int(np.frombuffer(x_map, np.int64)[1])
+    cout = 32 * groups
+    assert 0 < 2 * grid[0] < all_tiles + 2
+    assert grid[1] == groups == -(-cin // 64)
     x = _mapped(x_map, (cin, side, side, samples), (64, 15, 10))
-    weight = _mapped(weight_map, (cin, 32, 9, 1), (64, 32, 1))
-    assert _mapped(t_map, (64, side, whole, samples), (64, 14, 18), row=32 * whole) == t
+    weight = _mapped(weight_map, (cin, cout, 9, 1), (64, 32, 1))
+    extents, box = ((64, side), (64, 14, 18)) if groups == 1 else ((cout, whole), (32, 28, 18))
+    assert _mapped(t_map, (*extents, whole, samples), box, row=cout * whole) == t
     source = floats(at(x, (samples, side, side, cin), "f2"))
-    found = np.zeros((samples, whole, whole, 32), np.float32)
-    for tap, kernel in enumerate(floats(at(weight, (9, 32, cin), "f2"))):
+    found = np.zeros((samples, whole, whole, cout), np.float32)
+    for tap, kernel in enumerate(floats(at(weight, (9, cout, cin), "f2"))):
         y, column = divmod(tap, 3)
         found[:, y : y + 2 * side : 2, column : column + 2 * side : 2] += source @ kernel.T
-    factors = [unit * (at(demod + 4 * i * demod_count, (32,)) if demod else np.ones(32)) for i in range(samples)]
+    factors = [unit * (at(demod + 4 * i * demod_count, (cout,)) if demod else np.ones(cout)) for i in range(samples)]
     at(t, found.shape, "f2")[...] = found * np.stack(factors)[:, None, None]
 
 

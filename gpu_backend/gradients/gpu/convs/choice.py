@@ -109,8 +109,9 @@ class ConvChoice:
         """Return the launch of a transposed convolution that leaves demodulated fp16 results, if there is one."""
         if not (self._is_on_hopper and layer.is_up):
             return None
-        if is_narrow(layer):
-            return narrow_up_launch(layer, samples, self.multiprocessors, self.encode)
+        narrow = narrow_up_launch(layer, samples, self.multiprocessors, self.encode)
+        if narrow:
+            return narrow
         is_wide = layer.outputs > CONV_COLUMNS[-1] and layer.source <= MOST_UP_SIDE
         return up_launch(layer, samples, self.multiprocessors, self.encode) if is_wide else None
 

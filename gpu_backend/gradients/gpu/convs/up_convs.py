@@ -17,6 +17,7 @@ from gpu_backend.gradients.gpu.convs.launch import (
 from gpu_backend.gradients.gpu.kernels import (
     NARROW_CHANNELS,
     NARROW_DEPTH,
+    NARROW_GROUPS,
     UP_CLUSTERS,
     UP_COLUMNS,
     narrow_up_adjoint_kernel,
@@ -39,8 +40,10 @@ _CLUSTER_ROOM = {1: 1.0, 2: 1.0, 3: 0.875, 4: 0.875, 8: 0.75}
 GPC, of at most 18 multiprocessors."""
 _NARROW_TILE = 9, 14
 """Rows and columns of positions of a tile of gradient_narrow_up_conv."""
-_NARROW_BLOCKS, _NARROW_TAPS = 2, 9
-"""Of it on a multiprocessor."""
+_NARROW_TAPS, _NARROW_TEAMS, _NARROW_PATCHES = 9, 2, 2
+"""Of it: taps, teams of a block, which do a tile each, and groups of pixels that a team holds at once."""
+_LEAST_NARROW_WAVES = 4
+"""Tiles for each multiprocessor from which on it is faster than gradient_up_conv, where that is there."""
 _ADJOINT_TILE, _ADJOINT_GROUPS = (4, 16), 4
 """Rows and columns of pixels of a tile of gradient_narrow_up_adjoint, and warpgroups of a block, which do one each."""
 _PAIR = 2 * NARROW_CHANNELS
@@ -90,30 +93,39 @@ def up_launch(layer: PlacedConv, samples: int, multiprocessors: int, encode: Enc
     )
 
 
-def narrow_up_launch(layer: PlacedConv, samples: int, multiprocessors: int, encode: EncodeMap) -> ConvLaunch:
-    """Return the launch of gradient_narrow_up_conv, of an `is_narrow` layer."""
+def narrow_up_launch(layer: PlacedConv, samples: int, multiprocessors: int, encode: EncodeMap) -> ConvLaunch | None:
+    """Return the launch of gradient_narrow_up_conv, if it is there for a layer and fast."""
+    groups = -(-layer.inputs // NARROW_DEPTH)
+    if groups not in NARROW_GROUPS or layer.outputs != groups * NARROW_CHANNELS:
+        return None
     side, whole = layer.source, 2 * layer.source + 1
     rows, columns = _NARROW_TILE
     across = -(-(side + 1) // columns)
     tiles = across * -(-(side + 1) // rows)
-    pixels = TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), (DEPTH, columns + 1, rows + 1))
+    if groups > 1 and samples * tiles * groups < _LEAST_NARROW_WAVES * multiprocessors:
+        return None
+    blocks = min(-(-samples * tiles // _NARROW_TEAMS), max(1, multiprocessors // groups))
+    # Of 32 channels, pairs of pixels fill the lines of the results in shared memory.
+    is_paired = groups == 1
     results = TensorMap(
         Address("t", "region"),
-        (_PAIR, side, whole, samples),
-        (_PAIR, columns, 2 * rows),
-        row=whole * NARROW_CHANNELS,
+        (_PAIR, side, whole, samples) if is_paired else (layer.outputs, whole, whole, samples),
+        (_PAIR, columns, 2 * rows) if is_paired else (NARROW_CHANNELS, 2 * columns, 2 * rows),
+        row=whole * layer.outputs,
     )
-    space = -(-(rows + 1) * (columns + 1) * ROW_NBYTES // ALIGNMENT) * ALIGNMENT
+    box = DEPTH, columns + 1, rows + 1
+    space = _aligned((rows + 1) * (columns + 1) * ROW_NBYTES)
+    room = _NARROW_PATCHES * space + _aligned(4 * rows * columns * _PAIR)
     return ConvLaunch(
-        narrow_up_conv_kernel(),
-        (min(samples * tiles, _NARROW_BLOCKS * multiprocessors), 1, 1),
-        HOPPER_THREADS,
+        narrow_up_conv_kernel(groups),
+        (blocks, groups, 1),
+        _NARROW_TEAMS * HOPPER_THREADS,
         1,
         {"side": side, "across": across, "tiles": tiles, "all_tiles": samples * tiles},
-        ALIGNMENT + _NARROW_TAPS * NARROW_CHANNELS * ROW_NBYTES + 2 * space + 4 * rows * columns * _PAIR,
+        ALIGNMENT + groups * _NARROW_TAPS * NARROW_CHANNELS * ROW_NBYTES + _NARROW_TEAMS * room,
         encode,
         {
-            "x_map": pixels,
+            "x_map": TensorMap(Address("x", "region"), (layer.inputs, side, side, samples), box),
             "weight_map": weight_map(layer, layer.inputs, layer.outputs, NARROW_CHANNELS),
             "t_map": results,
         },
@@ -135,7 +147,7 @@ def narrow_adjoint_launch(
         (_PAIR, columns + 1, 2 * rows + 1),
         row=whole * NARROW_CHANNELS,
     )
-    space = 2 * -(-(2 * rows + 1) * (columns + 1) * 2 * _PAIR // ALIGNMENT) * ALIGNMENT
+    space = 2 * _aligned((2 * rows + 1) * (columns + 1) * 2 * _PAIR)
     maps, taps = {"x_map": pixels}, _NARROW_TAPS
     if with_skip:
         extents = NARROW_CHANNELS, side, side, samples
@@ -168,3 +180,8 @@ def _up_cluster(layer: PlacedConv, samples: int, multiprocessors: int) -> int:
 def _up_tiles(side: int) -> int:
     """Return the blocks of gradient_up_conv along (side + 1)^2 positions, of which the last one may do one more."""
     return -(-side * (side + 2) // _UP_POSITIONS)
+
+
+def _aligned(nbytes: int) -> int:
+    """Return bytes rounded up so that what follows may be a box that TMA swizzles."""
+    return -(-nbytes // ALIGNMENT) * ALIGNMENT

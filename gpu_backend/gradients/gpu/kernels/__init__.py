@@ -19,7 +19,10 @@ PATCH_COLUMNS = (128, 64)
 UP_COLUMNS = 64
 """The same of gradient_up_conv."""
 NARROW_CHANNELS, NARROW_DEPTH = 32, 64
-"""Output channels of gradient_narrow_up_conv, and the most input channels; of its adjoint the other way round."""
+"""Output channels of a block of gradient_narrow_up_conv, and input channels of a group. Its adjoint reads so many
+channels, and writes up to so many."""
+NARROW_GROUPS = (1, 2)
+"""Groups of input channels of gradient_narrow_up_conv, and tiles of its output channels."""
 SKIP_COLUMNS = (128, 64, 32)
 """Output channels of a block of discriminator_skip."""
 UP_CLUSTERS = (1, 2, 3, 4, 8)
@@ -158,13 +161,13 @@ def up_adjoint_kernel() -> GradientKernel:
     return _tile_kernel("gradient_up_adjoint")
 
 
-def narrow_up_conv_kernel() -> GradientKernel:
-    """Return the transposed convolution for Hopper to `NARROW_CHANNELS`, from at most `NARROW_DEPTH`."""
-    return GradientKernel("gradient_narrow_up_conv")
+def narrow_up_conv_kernel(groups: int) -> GradientKernel:
+    """Return the transposed convolution for Hopper with few channels, one of `NARROW_GROUPS`."""
+    return GradientKernel.of("gradient_narrow_up_conv", GROUPS=groups)
 
 
 def narrow_up_adjoint_kernel(*, with_skip: bool) -> GradientKernel:
-    """Return its adjoint, which leaves fp16 results; with a skip it ends a block of a discriminator."""
+    """Return the adjoint of that with one group, with fp16 results; with a skip it ends a discriminator's block."""
     return GradientKernel.of("gradient_narrow_up_adjoint", SKIP=with_skip)
 
 
@@ -206,7 +209,7 @@ def _kernels_of_hopper(taps: int) -> tuple[GradientKernel, ...]:
         *(streamed_adjoint_kernel(channels) for channels in STREAMED_CHANNELS),
         up_adjoint_kernel(),
         *(up_conv_kernel(cluster) for cluster in UP_CLUSTERS[::-1]),
-        narrow_up_conv_kernel(),
+        *(narrow_up_conv_kernel(groups) for groups in NARROW_GROUPS[::-1]),
         narrow_up_adjoint_kernel(with_skip=False),
         layer_kernel(taps, reads_half=True),
     )

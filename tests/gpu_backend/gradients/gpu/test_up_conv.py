@@ -40,7 +40,8 @@ CASES = {
     "32 channels of one pixel": (1, 8, 32, 1, 0),
     "32 channels, tiles that end with the picture, three samples": (27, 64, 32, 3, 0),
     "32 channels, tiles that reach beyond the picture, two samples": (13, 40, 32, 2, 0),
-    "32 channels, more tiles than blocks": (160, 64, 32, 1, 0),
+    "32 channels, more tiles than teams": (160, 64, 32, 1, 0),
+    "64 channels from two groups, two samples": (138, 100, 64, 2, 0),
 }
 """Side, channels read and written, samples, and blocks that share K on 132 multiprocessors; 0 for the kernel of few
 channels."""
@@ -121,7 +122,7 @@ def test_the_kernel_has_the_results_of_torch(gpu: Gpu, name: str) -> None:
     driver = GpuDriver(gpu.index)
     driver.enter()
     cluster = CASES[name][-1]
-    recipe = up_conv_kernel(cluster) if cluster else narrow_up_conv_kernel()
+    recipe = up_conv_kernel(cluster) if cluster else narrow_up_conv_kernel(CASES[name][2] // 32)
     compiled = compile_kernels((recipe,), gpu.compile_architecture)
     assert not compiled.failures
     try:
@@ -165,9 +166,16 @@ def test_pairs_of_pixels_are_stored_together_but_for_the_last_of_a_row() -> None
     launch, _ = launch_of(layer_of(512, 64, 32), 1)
     results = launch.maps["t_map"]
     assert (results.extents, results.box, results.row) == ((64, 512, 1025, 1), (64, 14, 18), 32 * 1025)
-    assert launch.grid == (264, 1, 1)
+    assert launch.grid == (132, 1, 1)
     assert launch.arguments["all_tiles"] == 57 * 37
-    assert 2 * (launch.shared_nbytes + 1024) <= 228 << 10
+
+
+def test_blocks_of_32_channels_share_results_of_64() -> None:
+    launch, _ = launch_of(layer_of(256, 128, 64), 1)
+    results = launch.maps["t_map"]
+    assert (results.extents, results.box, results.row) == ((64, 513, 513, 1), (32, 28, 18), 64 * 513)
+    assert launch.grid == (66, 2, 1)
+    assert launch.shared_nbytes <= 227 << 10
 
 
 def test_sums_of_a_cluster_find_room_in_shared_memory() -> None:
