@@ -244,9 +244,16 @@ def retargeted(clip: Clip, path: str) -> Clip:
 
 
 def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
-    """Return the timeline on another grid of beats; keys that count in beats move with it."""
+    """Return the timeline on another grid of beats; keys that count in beats move with it, and its end makes room."""
     changed = replace(timeline, grid=grid)
-    return replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
+    changed = replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
+    inside = (
+        changed.seconds(key)
+        for track in timeline.tracks
+        for key in track.keys
+        if key.is_beat and timeline.seconds(key) <= timeline.end
+    )
+    return _until(changed, max(inside, default=timeline.end))
 
 
 def counted_in(timeline: Timeline, names: Collection[KeyName], *, is_beat: bool) -> Timeline:

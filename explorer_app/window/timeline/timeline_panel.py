@@ -104,6 +104,8 @@ class TimelinePanel(QWidget):
         self._facts: ModelFacts | None = None
         self._directions: Directions | None = None
         self._time = Fraction(0)
+        self._tempo_steps: list[Timeline] = []
+        """The timeline before a gesture of the tempo, and those of its steps."""
         self.view = TimelineView()
         self.lanes = SoundLanes(self.view)
         self.start_button = self._button("to-start", "To the start of what plays (Home).", self._to_start)
@@ -144,7 +146,9 @@ class TimelinePanel(QWidget):
         self.snap.chosen.connect(self._set_snap)
         self.bpm_field = NumberField(1.0, 999.0, decimals=1, step=1.0, widest="000.0")
         self.bpm_field.setSuffix(" bpm")
-        self.bpm_field.setToolTip("Beats per minute, 1 to 999; keys that count in beats move with them.")
+        self.bpm_field.setToolTip(
+            "Beats per minute, 1 to 999; keys that count in beats move with them; the timeline makes room."
+        )
         self.bpm_field.setAccessibleName("Beats per minute")
         self.bpm_field.entered.connect(self._set_bpm)
         self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="000")
@@ -328,8 +332,15 @@ class TimelinePanel(QWidget):
         self._set(replace(self._session.timeline, snap=snap), "Snap")
 
     def _set_bpm(self, bpm: float, final: bool) -> None:
-        timeline = self._session.timeline
-        self._set(with_grid(timeline, replace(timeline.grid, bpm=Fraction(round(bpm * 10), 10))), "Tempo", final)
+        """Set the tempo. Steps of one gesture start from the timeline before it: a slow one on the way adds no room."""
+        steps = self._tempo_steps
+        if self._session.timeline not in steps:
+            steps[:] = [self._session.timeline]
+        changed = with_grid(steps[0], replace(steps[0].grid, bpm=Fraction(round(bpm * 10), 10)))
+        steps.append(changed)
+        if final:
+            steps.clear()
+        self._set(changed, "Tempo", final)
 
     def _set_fps(self, text: str) -> None:
         self._set(replace(self._session.timeline, fps=fps_of(text)), "Frames per second")

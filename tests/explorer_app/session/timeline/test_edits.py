@@ -205,6 +205,21 @@ def test_keys_that_count_in_beats_follow_a_new_tempo_and_keep_their_order() -> N
     assert [key.value for key in faster.tracks[0].keys] == [0.2, 0.1]
 
 
+@pytest.mark.parametrize(
+    "grid", [BeatGrid(Fraction(30)), BeatGrid(Fraction(60), Fraction(9))], ids=["slower tempo", "later first beat"]
+)
+def test_a_timeline_gets_longer_where_a_grid_moves_keys_beyond_its_end(grid: BeatGrid) -> None:
+    timeline = replace(piece((1, 0.1), (9, 0.2)), grid=BeatGrid(Fraction(60)))
+    in_beats = counted_in(timeline, [(PSI, Fraction(9))], is_beat=True)
+    longer = with_grid(in_beats, grid)
+    assert times(longer) == [1, 18]
+    assert longer.end == 18
+    assert with_grid(longer, BeatGrid(Fraction(60))).end == 18, "what is longer stays"
+    assert with_grid(timeline, grid).end == 10, "keys that count in seconds do not move"
+    cut = replace(in_beats, end=Fraction(5))
+    assert with_grid(cut, grid).end == 5, "a key that lay beyond the end before"
+
+
 def test_new_keys_count_in_beats_while_keys_snap_to_them() -> None:
     timeline = with_key(Timeline(grid=BeatGrid(Fraction(60)), snap="beat"), PSI, Fraction(3), 0.4)
     assert timeline.tracks[0].keys == (Key(Fraction(3), 0.4, is_beat=True),)

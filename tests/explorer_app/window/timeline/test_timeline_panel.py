@@ -15,9 +15,9 @@ from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
-from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
+from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import STATE, WALK, Easing, Key, Sound, Timeline, Track
+from explorer_app.session.tracks import STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
@@ -340,6 +340,22 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
     assert (timeline.end, timeline.snap, timeline.grid.bpm, timeline.is_looping) == (Fraction(25, 2), "beat", 90, False)
     assert not panel.bpm_field.isHidden()
     assert not panel.back_button.isEnabled()
+
+
+def test_steps_of_the_tempo_make_room_for_keys_as_the_last_one_needs_it(edits: Edits) -> None:
+    timeline = edits.session.timeline
+    in_beats = counted_in(timeline, names_of(timeline), is_beat=True)
+    edits.show(replace(edits.session, timeline=in_beats))
+    for bpm, final in ((110.0, False), (20.0, False), (60.0, False), (60.0, True)):
+        edits.panel.bpm_field.entered.emit(bpm, final)
+    assert times(edits) == [0, 8, 16]
+    assert edits.session.timeline.end == 16
+    assert len(edits.steps) == 1
+    edits.panel.bpm_field.entered.emit(20.0, False)
+    other = replace(timeline, end=Fraction(30))
+    edits.show(replace(edits.session, timeline=other))
+    edits.panel.bpm_field.entered.emit(40.0, True)
+    assert edits.session.timeline == replace(other, grid=BeatGrid(Fraction(40))), "another project is open by now"
 
 
 def test_a_shorter_timeline_cuts_the_range_that_plays(edits: Edits) -> None:
