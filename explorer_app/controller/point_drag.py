@@ -328,6 +328,11 @@ class PointDrag(QObject):
 
     def finish(self) -> None:
         """End the stroke with the latent that it has reached, as one step of undo."""
+        if self._stroke is not None and self._stroke.edit is not None:
+            self._playback.set_playing(False)  # else the next frame of the timeline would replace the result
+        self._finish()
+
+    def _finish(self) -> None:
         stroke = self._stroke
         if stroke is None:
             return
@@ -535,7 +540,7 @@ class PointDrag(QObject):
     def _edit_coming(self, source: str) -> None:
         """End the stroke before another source edits the session: its edit acts on what the stroke has reached."""
         if source != SOURCE:
-            self.finish()
+            self._finish()
 
     @Slot()
     def _abandon(self) -> None:

@@ -145,6 +145,29 @@ def test_what_a_search_has_found_stays_on_the_screen_if_the_timeline_played_mean
     assert not playback.is_playing
 
 
+@pytest.mark.parametrize("how", ["settles", "another edit"])
+def test_what_a_stroke_has_led_to_stays_on_the_screen_if_the_timeline_played_meanwhile(both: Both, how: str) -> None:
+    editing, playback = both.harness.controller.editing, both.harness.controller.playback
+    timeline = with_state(with_state(Timeline(), editing.session, Fraction(0)), editing.session, Fraction(10))
+    editing.edit(SetTimeline(timeline))
+    both.harness.rest()
+    both.pull(1)
+    both.drag.release()
+    playback.set_playing(True)
+    if how == "settles":
+        both.drags.run_to_rest()
+    else:
+        editing.edit(SetParameter("noise.gain", 0.5))
+    assert both.drag.phase == "rest"
+    assert "Drag a point" in both.harness.labels
+    reached = both.rows
+    assert playback.is_playing == (how == "another edit"), "that one does not concern the drag"
+    both.harness.now_s += 1.0
+    playback._tick()
+    if how == "settles":
+        assert both.rows == reached
+
+
 @pytest.mark.parametrize("with_blend", [False, True])
 def test_strokes_after_a_search_fade_back_to_what_was_found(both: Both, with_blend: bool) -> None:
     editing = both.harness.controller.editing
