@@ -23,6 +23,7 @@ from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import times_of
+from tests.helpers.mouse import wheel
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
 from tests.helpers.timelines import GAIN, PSI, times
 
@@ -470,6 +471,22 @@ def test_small_pictures_show_the_way_between_states_but_are_not_requested_while_
     assert wanted == []
     place = view.mapTo(edits.panel, shift(view, at(view, STATE, 0), 2.0)) * shown.devicePixelRatio()
     assert shown.pixelColor(place).red() > 2 * shown.pixelColor(place).green()
+
+
+def test_small_pictures_are_requested_once_a_zoom_rests(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
+    timeline = Timeline(end=Fraction(10))
+    for seed, t in ((3, 0), (8, 5)):
+        timeline = with_state(timeline, GoToSeed(seed).apply(Session()), Fraction(t))
+    edits.show(replace(edits.session, timeline=timeline))
+    edits.panel.grab()
+    wanted: list[Any] = []
+    edits.panel.thumbnail_wanted.connect(lambda key, what: wanted.append((key, what)))
+    place = at(view, STATE, 0)
+    for _ in range(4):
+        wheel(view.viewport(), place, 1, CTRL)
+        edits.panel.grab()
+    assert wanted == [], "which pictures are seen between the keys changes with each turn"
+    qtbot.waitUntil(lambda: bool(wanted))
 
 
 def test_while_the_playhead_moves_nothing_but_it_is_painted(
