@@ -167,6 +167,7 @@ class TimelinePanel(QWidget):
         self.add_button.setToolTip("Add a track for a parameter, or a sound.")
         self.add_button.clicked.connect(self._add_track)
         self.export_button = QPushButton("Export…")
+        self.export_button.setAccessibleName("Export")
         theme.set_role(self.export_button, "main")
         self.export_button.setToolTip("Export the timeline as pictures or a video (Ctrl+E).")
         self.export_button.clicked.connect(self.export_requested)
@@ -196,7 +197,7 @@ class TimelinePanel(QWidget):
             ),
             (
                 *(self.snap_label, self.start_button, self.back_button, self.end_field, self.fps_button),
-                *(self.snap, self.bpm_field, self.volume_field, self.keep_button),
+                *(self.snap, self.bpm_field, self.volume_field, self.keep_button, self.export_button),
             ),
             self,
         )

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
@@ -392,6 +392,22 @@ def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
     panel.head.more_button.click()
     assert panel.volume_field.isVisible()
     panel.volume_field.window().close()
+
+
+def test_buttons_of_the_head_are_whole_in_a_panel_of_a_low_screen(edits: Edits) -> None:
+    panel, head = edits.panel, edits.panel.head
+    panel.resize(318, 180)
+    QApplication.processEvents()
+    shown = [child for child in head.children() if isinstance(child, QWidget) and child.isVisible()]
+    assert panel.play_button in shown
+    assert panel.add_button in shown
+    assert [child for child in shown if child.width() < child.minimumSizeHint().width()] == []
+    assert panel.export_button in head.left_out
+    head.open_rest()
+    wanted: list[None] = []
+    panel.export_requested.connect(lambda: wanted.append(None))
+    panel.export_button.click()
+    assert wanted == [None]
 
 
 def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: TimelineView) -> None:
