@@ -27,11 +27,13 @@ from explorer_app.messages import MessageLog
 from explorer_app.rendering.render_events import DragAdvanced, DragFailed
 from explorer_app.rendering.tasks.drag import DragLike, MakesDrags
 from explorer_app.session.edited_latent import (
+    DRAG,
     FadeEdit,
     TakeBlendRows,
     TakeEditedRows,
     edited_latent,
     recipe_before,
+    recipe_shown,
 )
 from explorer_app.session.local_blends import blend_at
 from explorer_app.session.resolve import content_of, resolve
@@ -326,6 +328,11 @@ class PointDrag(QObject):
 
     def finish(self) -> None:
         """End the stroke with the latent that it has reached, as one step of undo."""
+        if self._stroke is not None and self._stroke.edit is not None:
+            self._playback.set_playing(False)  # else the next frame of the timeline would replace the result
+        self._finish()
+
+    def _finish(self) -> None:
         stroke = self._stroke
         if stroke is None:
             return
@@ -458,7 +465,7 @@ class PointDrag(QObject):
         self._wait_for_rows(False)
         self._number += 1
         session, request = self._editing.session, resolve(self._editing.session)
-        stroke.recipe = recipe_before(session, latent)
+        stroke.recipe = (recipe_before if self._was_dragged() else recipe_shown)(session, latent)
         stroke.note(self._clock(), latent)
         handles = [gpu_backend.Handle(point.place, point.target) for point in self._points.handles]
         settings = gpu_backend.DragSettings(
@@ -479,6 +486,20 @@ class PointDrag(QObject):
             if isinstance(latent.point, StoredLatent) and not latent.mix and not latent.directions:
                 return latent.point
         return self._editing.shown_latent
+
+    def _was_dragged(self) -> bool:
+        """Return whether the session's edited rows come from a stroke, which the next one continues; not from a photo.
+
+        The oldest step with these rows made them.
+        """
+        edited = edited_latent(self._editing.session)
+        if edited is None:
+            return False
+        for entry in self._editing.history.entries:
+            other = edited_latent(entry.session)
+            if other is not None and other.rows == edited.rows:
+                return entry.label == DRAG
+        return False
 
     def _blend_at(self, place: Pixels) -> int:
         """Return the number of the blend whose second picture shows at a place; 0 for none."""
@@ -519,7 +540,7 @@ class PointDrag(QObject):
     def _edit_coming(self, source: str) -> None:
         """End the stroke before another source edits the session: its edit acts on what the stroke has reached."""
         if source != SOURCE:
-            self.finish()
+            self._finish()
 
     @Slot()
     def _abandon(self) -> None:

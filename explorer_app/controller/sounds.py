@@ -36,6 +36,8 @@ from explorer_app.session.timeline.edits import SetTimeline, with_grid
 from explorer_app.session.tracks import MAX_SOUNDS, Sound, Timeline
 from gpu_backend import LoomError, dataclass
 
+_DROPPED = "Sounds that were still being read were not added, because another project was opened."
+
 
 @dataclass(frozen=True, slots=True)
 class _Read:
@@ -81,8 +83,10 @@ class Sounds(QObject):
         self._missing: set[str] = set()
         self._reads = 0
         """Sounds that are being read."""
-        self._problems: list[str] = []
-        """Why sounds could not be read; told once none is being read."""
+        self._problems: dict[str, str] = {}
+        """SHA-256 -> why the sound could not be read; told once none is being read."""
+        self._project = 0
+        """Number of the project; files that are being read belong to the one that was open when they were added."""
         self._envelopes: dict[EnvelopeKey, Envelope] = {}
         self._modulation: tuple[tuple[Patch, ...], tuple[Sound, ...], int, Modulation] = ((), (), 0, NO_MODULATION)
         self._seen: tuple[Sound, ...] = ()
@@ -133,10 +137,27 @@ class Sounds(QObject):
 
     @Slot(object)
     def add(self, paths: Sequence[Path]) -> None:
-        """Read sound files, or the files of folders, and put them on the timeline as one step."""
-        before = self._editing.session.timeline
+        """Read sound files, or the files of folders, and put them on the timeline as one step.
 
-        def take(made: Timeline) -> None:
+        If another project is opened meanwhile they are dropped, with a message.
+        """
+        before, project = self._editing.session.timeline, self._project
+
+        def is_gone() -> bool:
+            return self._is_closed or project != self._project
+
+        def read() -> Timeline | None:
+            try:
+                return with_files(before, paths, self._files, is_gone)
+            except LoomError:
+                if is_gone():
+                    return None
+                raise
+
+        def take(made: Timeline | None) -> None:
+            if made is None or is_gone():
+                self._messages.warning(_DROPPED)
+                return
             timeline = self._editing.session.timeline
             new = made.sounds[len(before.sounds) :]
             if len(timeline.sounds) + len(new) > MAX_SOUNDS:  # others were added while these were read
@@ -150,11 +171,7 @@ class Sounds(QObject):
                 timeline = replace(timeline, end=Fraction(max(1, round(longest * 10)), 10))
             self._edit(timeline, "Add sound" if len(new) == 1 else f"Add {len(new)} sounds")
 
-        self._worker.fetch(
-            lambda: with_files(before, paths, self._files, lambda: self._is_closed),
-            take,
-            failed="The sound cannot be read",
-        )
+        self._worker.fetch(read, take, failed="The sound cannot be read")
 
     @Slot(str)
     def remove(self, name: str) -> None:
@@ -259,7 +276,11 @@ class Sounds(QObject):
 
     @Slot()
     def _look_again(self) -> None:
-        """Look for missing sounds again with the next change: a project is being opened, and they may be beside it."""
+        """Look for missing sounds again with the next change: a project is being opened, and they may be beside it.
+
+        What is being added belongs to the former project.
+        """
+        self._project += 1
         self._requested -= self._missing
         self._missing.clear()
 
@@ -275,7 +296,7 @@ class Sounds(QObject):
         self._reads -= 1
         if read.analysis is None or read.path is None:
             self._missing.add(read.digest)
-            self._problems.append(read.problem)
+            self._problems[read.digest] = read.problem
         else:
             self._analyses[read.digest], self._paths[read.digest] = read.analysis, read.path
             self._editing.refresh()
@@ -286,12 +307,14 @@ class Sounds(QObject):
         self.changed.emit()
 
     def _tell_problems(self) -> None:
-        """Report the sounds that could not be read, those of a project in one message."""
-        problems, self._problems = self._problems, []
+        """Report the sounds that could not be read, those of a project in one message; not of one that was left."""
+        here = {sound.digest for sound in self._editing.session.timeline.sounds}
+        problems = [problem for digest, problem in self._problems.items() if digest in here]
+        self._problems.clear()
         count, do = len(problems), "right-click its lane in the timeline and choose “Locate file…”"
         if count == 1:
             self._messages.warning(f"{problems[0]} To use another file, {do}.")
-        else:
+        elif count:
             self._messages.warning(
                 f"{count} sounds cannot be read. To use another file for one, {do}.", "\n".join(problems)
             )

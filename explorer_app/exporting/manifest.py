@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any, Literal, cast, get_args
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.file_names import name_of_text, text_of_name
 from explorer_app.exporting.formats.picture_format import (
     FORMATS,
     MAX_DPI,
@@ -114,7 +115,7 @@ def manifest_bytes(
         "frames_written": frames_written,
         "frames_total": settings.frame_count,
         "model": {"name": settings.model.name, "sha256": settings.model.model_id},
-        "name": settings.name,
+        "name": text_of_name(settings.name),
         "path": settings.kind,
         "frames_per_step": settings.frames_per_step,
         "loop": settings.loop,
@@ -123,7 +124,7 @@ def manifest_bytes(
         "files": _files_to_json(settings),
     }
     if settings.file_names:
-        head["file_names"] = list(settings.file_names)
+        head["file_names"] = [text_of_name(name) for name in settings.file_names]
     if made_on:
         head["made_on"] = {made.device: _ranges(made.frames) for made in made_on}
     lines = [f"{json.dumps(key)}: {json.dumps(value)}" for key, value in head.items()]
@@ -371,7 +372,7 @@ def _made(
     name, kind, loop = fields.get("name"), fields.get("path"), fields.get("loop")
     if not isinstance(name, str) or not isinstance(model_id, str) or kind not in get_args(PathKind):
         raise ExportError("it should say the name, the way and the model of the sequence.")
-    if path.name != f"{name}{MANIFEST_SUFFIX}":
+    if path.name != f"{name_of_text(name)}{MANIFEST_SUFFIX}":
         raise ExportError(f"it belongs to {name[:40]}, so its name should be {name[:40]}{MANIFEST_SUFFIX}.")
     resolution = fields.get("resolution")
     files = fields.get("files", {})
@@ -380,7 +381,7 @@ def _made(
     return SequenceSettings(
         keys=tuple(keys),
         folder=path.parent,
-        name=name,
+        name=name_of_text(name),
         model=ModelReference("", model_name if isinstance(model_name, str) else "", model_id),
         kind=cast("PathKind", kind),
         frames_per_step=_whole(fields, "frames_per_step", MAX_FRAMES),
@@ -399,7 +400,7 @@ def _file_names(fields: Mapping[str, Any]) -> tuple[str, ...]:
     names = fields.get("file_names", [])
     if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
         raise ExportError("its file names should be a list of texts.")
-    return tuple(names)
+    return tuple(map(name_of_text, names))
 
 
 def _keys(fields: Mapping[str, Any]) -> list[Any]:

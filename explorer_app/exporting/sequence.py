@@ -13,6 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from explorer_app.exporting.errors import ExportError
+from explorer_app.exporting.file_names import text_of_name
 from explorer_app.exporting.formats.picture_format import MAX_SIDE_PX, PictureFormat, Size, check_sides, written_as
 from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument
@@ -382,17 +383,25 @@ def _check_budget(settings: SequenceSettings) -> None:
 
 def check_name(name: str) -> None:
     """Raise ExportError if files of a sequence cannot have this name."""
-    forbidden = sorted({character for character in name if character in '/\\:*?"<>|' or not character.isprintable()})
+    try:
+        text = text_of_name(name)
+    except UnicodeEncodeError as error:
+        raise ExportError(
+            f"The name {name!r} holds {name[error.start]!r}, which no file name has in this locale; set LC_ALL to "
+            "C.UTF-8, or choose another.",
+            str(error),
+        ) from error
+    forbidden = sorted({character for character in text if character in '/\\:*?"<>|' or not character.isprintable()})
     if forbidden:
         raise ExportError(
-            f"The name {name!r} does not fit file names, since it holds {forbidden[0]!r}; choose another."
+            f"The name {text!r} does not fit file names, since it holds {forbidden[0]!r}; choose another."
         )
-    if not name.strip() or name.startswith("."):
+    if not text.strip() or text.startswith("."):
         raise ExportError("A name must not be empty, nor start with a dot; choose another.")
-    if len(name) > _MAX_NAME or len(name.encode()) > _MAX_NAME_NBYTES:
+    if len(text) > _MAX_NAME or len(text.encode()) > _MAX_NAME_NBYTES:
         raise ExportError(
-            f"A name may have {_MAX_NAME} characters and {_MAX_NAME_NBYTES} bytes, but this has {len(name):,} and "
-            f"{len(name.encode()):,}; choose another."
+            f"A name may have {_MAX_NAME} characters and {_MAX_NAME_NBYTES} bytes, but this has {len(text):,} and "
+            f"{len(text.encode()):,}; choose another."
         )
     if re.fullmatch(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", name, re.IGNORECASE):
         raise ExportError(f"The name {name!r} is reserved on Windows; choose another.")

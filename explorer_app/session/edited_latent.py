@@ -14,6 +14,9 @@ from explorer_app.session.blend import Blend, resolve_blend, whole_blend
 from explorer_app.session.session import Session, Slider
 from gpu_backend import Latent, Recipe, StoredLatent, dataclass
 
+DRAG = "Drag a point"
+"""Label of the step that a stroke of dragging is."""
+
 _DRAGGED = ", dragged"
 
 
@@ -51,7 +54,7 @@ def edited_latent(session: Session) -> EditedLatent | None:
 
 
 def recipe_before(session: Session, rows: StoredLatent) -> Recipe:
-    """Return what a drag of a session begins with: the start of the last edit, or the current latent.
+    """Return what an edit that goes on is faded back to: the start of the edit, or the current latent without one.
 
     Parameters
     ----------
@@ -77,7 +80,7 @@ class TakeEditedRows:
 
     before: Recipe
     rows: StoredLatent
-    label: str = "Drag a point"
+    label: str = DRAG
 
     @property
     def target(self) -> Hashable:
@@ -131,7 +134,7 @@ class TakeBlendRows:
 
     number: int
     rows: StoredLatent
-    label: str = "Drag a point"
+    label: str = DRAG
 
     @property
     def target(self) -> Hashable:

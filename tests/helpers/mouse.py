@@ -45,14 +45,14 @@ def drag(
     release(widget, path[-1], button)
 
 
-def wheel(widget: QWidget, at: QPoint, notches: int) -> None:
+def wheel(widget: QWidget, at: QPoint, notches: int, keys: Qt.KeyboardModifier = NONE) -> None:
     event = QWheelEvent(
         QPointF(at),
         QPointF(widget.mapToGlobal(at)),
         QPoint(),
         QPoint(0, 120 * notches),
         Qt.MouseButton.NoButton,
-        NONE,
+        keys,
         Qt.ScrollPhase.NoScrollPhase,
         False,
     )

@@ -49,9 +49,10 @@ class AnimationCodec:
     def converted(self, frame: Frame) -> bytes:
         """Return a frame at the animation's size as a file."""
         is_gif = self._form.codec == "gif"
-        pixels = over_white(frame.pixels) if frame.has_alpha and is_gif else frame.pixels
+        keeps_alpha = frame.has_alpha and self._form.facts.keeps_alpha
+        pixels = over_white(frame.pixels) if frame.has_alpha and not keeps_alpha else frame.pixels
         pixels = pixels if self._size is None else resized(pixels, self._size)
-        return _gif(pixels) if is_gif else png_segment(pixels, has_alpha=frame.has_alpha)
+        return _gif(pixels) if is_gif else png_segment(pixels, has_alpha=keeps_alpha)
 
     def encoder(self) -> StillSegment:
         """Return an encoder for the next frame."""

@@ -64,6 +64,8 @@ class CodecFacts:
         Of GIF: players slow down frames that are shorter than 20 ms.
     max_side_px
         Longest side of a frame that is found out only when the file is complete; None if its encoder says it at once.
+    keeps_alpha
+        Whether transparent parts of pictures stay transparent; they are white otherwise.
     """
 
     label: str
@@ -73,6 +75,7 @@ class CodecFacts:
     needs_extra: bool
     max_fps: Fraction = MAX_FPS
     max_side_px: int | None = None
+    keeps_alpha: bool = False
 
 
 CODECS: dict[CodecName, CodecFacts] = {
@@ -82,7 +85,7 @@ CODECS: dict[CodecName, CodecFacts] = {
     "h264": CodecFacts("H.264", "Plays everywhere, on televisions too.", (".mp4",), 80, True),
     "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True),
     "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, Fraction(50)),
-    "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False),
+    "apng": CodecFacts("APNG", "An exact animation; large files.", (".apng",), None, False, keeps_alpha=True),
     "webp": CodecFacts(
         "Animated WebP",
         "A small animation for web pages.",
@@ -90,6 +93,7 @@ CODECS: dict[CodecName, CodecFacts] = {
         80,
         False,
         max_side_px=MAX_WEBP_SIDE_PX,
+        keeps_alpha=True,
     ),
 }
 """In the order in which they are offered; the first with an ending is what that ending means, but for ``.mp4``."""

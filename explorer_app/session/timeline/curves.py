@@ -26,6 +26,9 @@ _CODES = {
 }
 
 
+_ROUNDING_S = 1e-6
+"""So short before the end of a round the next one has begun: thirds of a second are not exact in floating point."""
+
 _Segment = tuple[float, float, float, float, float, int, Any]
 """Start, end, one over the length, first value, change, code of the easing, share of the change of a Bezier curve."""
 
@@ -51,7 +54,8 @@ class _Clock:
     def folded(self, t: float) -> float:
         """Return the time within the keys that a time outside them repeats."""
         if self.outside == "loop":
-            return self.first + (t - self.first) % self.length
+            place = (t - self.first) % self.length
+            return self.first + (place if place < self.length - _ROUNDING_S else 0.0)
         if self.outside == "mirror":
             place = (t - self.first) % (2.0 * self.length)
             return self.first + (place if place <= self.length else 2.0 * self.length - place)

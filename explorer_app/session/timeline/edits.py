@@ -244,9 +244,16 @@ def retargeted(clip: Clip, path: str) -> Clip:
 
 
 def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
-    """Return the timeline on another grid of beats; keys that count in beats move with it."""
+    """Return the timeline on another grid of beats; keys that count in beats move with it, and its end makes room."""
     changed = replace(timeline, grid=grid)
-    return replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
+    changed = replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
+    inside = (
+        changed.seconds(key)
+        for track in timeline.tracks
+        for key in track.keys
+        if key.is_beat and timeline.seconds(key) <= timeline.end
+    )
+    return _until(changed, max(inside, default=timeline.end))
 
 
 def counted_in(timeline: Timeline, names: Collection[KeyName], *, is_beat: bool) -> Timeline:
@@ -288,7 +295,8 @@ def with_state(timeline: Timeline, session: Session, t: Fraction) -> Timeline:
 def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
     """Return the timeline whose tracks have, at the end of what plays, the values that they have at its start.
 
-    A track that stands still stays as it is. A walk gets the nearest period that goes into what plays.
+    A track that stands still stays as it is. A walk, and a track that repeats, get the nearest period that goes into
+    what plays.
     """
     first, last = timeline.playing_range
     for track in timeline.tracks:
@@ -297,9 +305,46 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
             timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
         elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
             value = _value_of(timeline, track, session, first)
-            if not _is_near(value, _value_of(timeline, track, session, last)):  # a key would stretch what repeats
-                timeline = with_key(timeline, track.path, last, value)
+            if _is_near(value, _value_of(timeline, track, session, last)):
+                continue
+            repeats = track.outside != "hold" and not _covers(timeline, track, first, last)
+            fitted = _with_whole_rounds(timeline, track) if repeats else None
+            if repeats and fitted is None:
+                timeline = with_key(timeline, track.path, first, value)
+            timeline = fitted or with_key(timeline, track.path, last, value)
     return timeline
+
+
+def _covers(timeline: Timeline, track: Track, first: Fraction, last: Fraction) -> bool:
+    """Return whether a track has keys at or before a stretch and at or after it, so that nothing repeats in it."""
+    return timeline.seconds(track.keys[0]) <= first and last <= timeline.seconds(track.keys[-1])
+
+
+def _with_whole_rounds(timeline: Timeline, track: Track) -> Timeline | None:
+    """Return the timeline with the keys of a repeating track stretched so that whole rounds fill what plays.
+
+    The value at the start of what plays stays. None if the keys would go beyond the timeline: a key at the end of what
+    plays would make the repeated part longer, so one at its start is needed too.
+    """
+    first, last = timeline.playing_range
+    times = [timeline.seconds(key) for key in track.keys]
+    length = times[-1] - times[0]
+    period = length * 2 if track.outside == "mirror" else length
+    fitted = (last - first) / max(1, round((last - first) / period))
+    factor = fitted / period
+    start = first - (first - times[0]) % period * factor
+    start += fitted * round((times[0] - start) / fitted)
+    while start < 0:
+        start += fitted
+    while start + length * factor > timeline.end:
+        start -= fitted
+    if start < 0:
+        return None
+    moved = (
+        _placed(timeline, key, start + (t - times[0]) * factor, is_beat=key.is_beat)
+        for key, t in zip(track.keys, times, strict=True)
+    )
+    return with_track(timeline, _with_keys(timeline, track, moved))
 
 
 def _is_full_turn(timeline: Timeline, track: Track) -> bool:

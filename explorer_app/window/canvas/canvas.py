@@ -44,7 +44,6 @@ from gpu_backend import Frame, ModelFacts
 
 _SMOOTH = QPainter.RenderHint.SmoothPixmapTransform
 
-_LOW_SCREEN_PX = 480
 _SENDS_PAINTS = ("xcb", "windows")
 """Platforms on which `repaint` reaches the screen without the event loop; others collect what was painted for it."""
 
@@ -373,8 +372,7 @@ class Canvas(PictureStage):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the smallest usable size; a low screen has room for less, with panels around the canvas."""
-        is_low = self.screen().availableGeometry().height() < _LOW_SCREEN_PX
-        return QSize(240, 72 if is_low else 200)
+        return QSize(240, 72 if theme.is_on_low_screen(self) else 200)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Keep at least an edge of the picture on the canvas."""

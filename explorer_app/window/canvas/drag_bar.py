@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushB
 
 from explorer_app.controller import Engine, PointDrag
 from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
@@ -88,6 +89,7 @@ class DragBar(QWidget):
             label_px=78,
             tip="fades the edit: 1 is the picture before it.",
         )
+        self.reconstruct.setAccessibleName("Reconstruct")
         self.reconstruct.setMinimumWidth(theme.px(180))
         self.reconstruct.setMaximumWidth(theme.px(340))
         self.reconstruct.moved.connect(lambda amount, final: drag.fade(1.0 - amount, final))
@@ -114,29 +116,33 @@ class DragBar(QWidget):
         self._lines.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
         self._lines.setSpacing(theme.px(6))
         self._settings = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._choices, self._amounts, buttons = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
-        for line in (self._settings, self._choices, self._amounts, buttons):
+        self._choices, self._amounts, self._buttons = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        for line in (self._settings, self._choices, self._amounts, self._buttons):
             line.setSpacing(theme.px(8))
         self._lines.addLayout(self._settings)
-        self._lines.addLayout(buttons)
+        self._lines.addLayout(self._buttons)
         self._settings.addLayout(self._choices)
         self._settings.addLayout(self._amounts, 1)
-        for part in (self.modes, self.strokes, self.rows_label, self.rows, self.block):
-            self._choices.addWidget(part)
-        self._choices.addStretch(1)
-        for row in (self.reconstruct, self.brush_size, self.softness):
-            self._amounts.addWidget(row, 1)
-        self._amounts.addStretch(1)
-        buttons.addStretch(1)
-        for button in (self.keys, self.clear, self.invert, self.clear_mask, self.close_button):
-            buttons.addWidget(button)
-        self._point_parts: tuple[QWidget, ...] = (
-            self.rows,
-            self.block,
-            self.reconstruct,
-            self.keys,
-            self.clear,
+        modes, choices = (self.modes, self.strokes), (self.rows, self.block)
+        amounts = (self.reconstruct, self.brush_size, self.softness)
+        buttons = (self.keys, self.clear, self.invert, self.clear_mask)
+        self._parts: tuple[tuple[QHBoxLayout, tuple[QWidget, ...]], ...] = (
+            (self._choices, (*modes, self.rows_label, *choices)),
+            (self._amounts, amounts),
+            (self._buttons, (*buttons, self.close_button)),
         )
+        """The parts of each line."""
+        self._one_line = FittingRow(
+            (*modes, *choices, *amounts, None, *buttons, self.close_button),
+            (*buttons, *amounts, *choices),
+            self,
+            edge_px=0,
+        )
+        """Has all parts on a low screen, where several lines would leave no room for the picture."""
+        self._lines.addWidget(self._one_line)
+        self._is_low = False
+        self._fill_lines()
+        self._point_parts: tuple[QWidget, ...] = (*choices, self.reconstruct, self.keys, self.clear)
         self._brush_parts: tuple[QWidget, ...] = (self.brush_size, self.softness, self.invert, self.clear_mask)
         drag.changed.connect(self._show)
         brush.changed.connect(self._show)
@@ -153,9 +159,42 @@ class DragBar(QWidget):
         self._arrange()
         super().resizeEvent(event)
 
+    def _fill_lines(self) -> None:
+        """Put the parts into their lines; the buttons are at the right."""
+        self._one_line.hide()
+        for line, parts in self._parts:
+            while line.count():
+                line.takeAt(0)
+            if line is self._buttons:
+                line.addStretch(1)
+            for part in parts:
+                line.addWidget(part, int(line is self._amounts))
+            if line is not self._buttons:
+                line.addStretch(1)
+
     def _arrange(self) -> None:
-        """Use two lines if one is too narrow, three if the settings do not fit into one of these, and fewer labels."""
-        ways = QBoxLayout.Direction
+        """Use two lines if one is too narrow, three if the settings do not fit into one of these, and fewer labels.
+
+        On a low screen there is one line, and a popup for what does not fit into it.
+        """
+        is_low = theme.is_on_low_screen(self)
+        if is_low != self._is_low and not self._one_line.is_open:
+            self._is_low = is_low
+            if is_low:
+                self._one_line.take_controls()
+                self._one_line.show()
+            else:
+                self._fill_lines()
+        absent, ways = self._absent(), QBoxLayout.Direction
+        if self._is_low:
+            self._lines.setDirection(ways.TopToBottom)
+            self.rows_label.hide()
+            self._one_line.set_absent(absent)
+            return
+        for _, parts in self._parts:
+            for part in parts:
+                if part is not self.rows_label:
+                    part.setVisible(part not in absent)
         is_narrow = self.width() < theme.px(_ONE_LINE_PX)
         self._lines.setDirection(ways.TopToBottom if is_narrow else ways.LeftToRight)
         margins = self._lines.contentsMargins()
@@ -173,12 +212,14 @@ class DragBar(QWidget):
 
     def _brush_row(self, name: str, low: float, high: float, reset: float, tip: str) -> SliderRow:
         row = SliderRow(name, low, high, neutral=low, reset=reset, widest="0.00", label_px=60, snap=0.05, tip=tip)
+        row.setAccessibleName(name)
         row.setMinimumWidth(theme.px(150))
         row.setMaximumWidth(theme.px(260))
         return row
 
     def _button(self, text: str, tip: str) -> QPushButton:
         button = QPushButton(text)
+        button.setAccessibleName(text)
         button.setToolTip(tip)
         return button
 
@@ -197,18 +238,12 @@ class DragBar(QWidget):
     @Slot()
     def _show(self) -> None:
         drag, brush = self._drag, self._brush
-        paints = brush.mode != "points"
         for control in (self.modes, self.strokes):
             control.show_choice(brush.mode)
-            control.setVisible((control is self.strokes) == brush.is_for_blend)
         self.setAccessibleName("Mask of a blend" if brush.is_for_blend else "Dragging points")
         invert, clear = _BLEND_TIPS if brush.is_for_blend else _FREEZE_TIPS
         self.invert.setToolTip(invert)
         self.clear_mask.setToolTip(clear)
-        for part in self._point_parts:
-            part.setVisible(not paints)
-        for part in self._brush_parts:
-            part.setVisible(paints)
         for row, amount in ((self.brush_size, brush.size), (self.softness, brush.softness)):
             if not row.slider.is_held:
                 row.show_amount(round(amount, 3))
@@ -223,6 +258,12 @@ class DragBar(QWidget):
         self.keys.setEnabled(drag.has_stroke)
         self.clear.setEnabled(bool(drag.points))
         self._arrange()
+
+    def _absent(self) -> tuple[QWidget, ...]:
+        """Return the parts that do not apply to the tool of the pointer."""
+        brush = self._brush
+        modes = self.modes if brush.is_for_blend else self.strokes
+        return modes, *(self._brush_parts if brush.mode == "points" else self._point_parts)
 
     def _shown_rows(self) -> RowRange:
         return self._drag.rows or default_drag_rows(self._resolutions)

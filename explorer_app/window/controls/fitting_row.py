@@ -9,6 +9,7 @@ from PySide6.QtGui import QHideEvent, QResizeEvent
 from PySide6.QtWidgets import QFormLayout, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QToolButton, QWidget
 
 from explorer_app.window.controls.popup import Popup
+from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.look import theme
 
 
@@ -29,9 +30,10 @@ class _Rest(Popup):
         form.setContentsMargins(theme.MARGIN, theme.MARGIN, theme.MARGIN, theme.MARGIN)
         form.setHorizontalSpacing(theme.px(12))
         for control in controls:
-            if isinstance(control, QPushButton):  # its own text describes it
+            if isinstance(control, (QPushButton, SliderRow)):  # its own text describes it
                 form.addRow(control)
-                control.clicked.connect(self.close)
+                if isinstance(control, QPushButton):
+                    control.clicked.connect(self.close)
             else:
                 label = QLabel(control.accessibleName())
                 theme.set_role(label, "dim")
@@ -78,8 +80,13 @@ class FittingRow(QWidget):
             theme.px(edge_px), theme.px(edge_px // 2), theme.px(edge_px), theme.px(edge_px // 2)
         )
         self._row.setSpacing(theme.px(6))
-        self._fill()
+        self.take_controls()
         self.fit()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the popup shows the controls that were left out."""
+        return self._rest is not None
 
     @property
     def left_out(self) -> tuple[QWidget, ...]:
@@ -128,11 +135,12 @@ class FittingRow(QWidget):
     def _take_back(self) -> None:
         rest, self._rest = self._rest, None
         if rest is not None:
-            self._fill()
+            self.take_controls()
             rest.deleteLater()
             self.fit()
 
-    def _fill(self) -> None:
+    def take_controls(self) -> None:
+        """Put the controls into the row, also back from another layout that they were put into meanwhile."""
         while self._row.count():
             self._row.takeAt(0)
         last = next((place for place, item in enumerate(self._controls) if item is None), len(self._controls))

@@ -362,6 +362,9 @@ class ExportDialog(QDialog):
 
     def _files_text(self, wanted: SequenceSettings) -> str:
         """Return a description of the files to write."""
+        return self._names_text(wanted) + (" Transparent parts become white." if self.files.makes_white else "")
+
+    def _names_text(self, wanted: SequenceSettings) -> str:
         if self._is_still:
             return f"{self.picture_path.name}, with its recipe inside."
         if wanted.sheet is not None and wanted.single_path is not None:

@@ -156,6 +156,15 @@ class FileChoices(QObject):
         return VideoFormat(name, "", fps, quality, cast("HardwareName | None", self.encoder.currentData()))
 
     @property
+    def makes_white(self) -> bool:
+        """Whether the format has no transparency, so that transparent parts of the pictures are white in it."""
+        if not self._has_alpha or self.sheet is not None:  # a sheet's paper shows there
+            return False
+        if self.video_format is not None:
+            return not self.video_format.facts.keeps_alpha
+        return self.picture_format.name == "jpeg" and self.picture_format.background is None
+
+    @property
     def sheet(self) -> SheetLayout | None:
         """Layout of a sheet's pictures; None for other exports."""
         if self._preset != "sheet":

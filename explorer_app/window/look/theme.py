@@ -33,7 +33,7 @@ DOCK_RADIUS = 8
 """Corner radius of a dock, in px."""
 RADIUS = 6
 """Corner radius of a control, in px."""
-
+_LOW_SCREEN_PX = 480
 
 BLACK = "#000000"
 """Around a picture on a stage, whatever the theme."""
@@ -220,6 +220,11 @@ def source_colour(index: int) -> str:
 def px(size: float) -> int:
     """Scale a design size in px to the system's font size; returns whole px."""
     return round(size * fonts.factor())
+
+
+def is_on_low_screen(widget: QWidget) -> bool:
+    """Return whether the screen of a widget is too low for the usual layouts of panels around a picture."""
+    return widget.screen().availableGeometry().height() < _LOW_SCREEN_PX
 
 
 def set_role(widget: QWidget, role: str) -> None:

@@ -30,7 +30,7 @@ class KeyPictures:
     Attributes
     ----------
     may_request
-        Whether missing pictures are requested: not while a gesture changes what they show.
+        Whether missing pictures are requested: not while a gesture changes what they show or which are seen.
     """
 
     def __init__(self, request: Callable[[object, Session], None]) -> None:

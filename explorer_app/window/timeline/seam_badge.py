@@ -27,7 +27,10 @@ class SeamBadge(QWidget):
         self.close_button = QToolButton()
         self.close_button.setText("Close")
         self.close_button.setFont(fonts.caption())
-        self.close_button.setToolTip("Close the loop: each track gets at the end the value that it has at the start.")
+        self.close_button.setToolTip(
+            "Close the loop: each track gets at the end the value that it has at the start. What repeats gets the "
+            "nearest period that goes into the loop."
+        )
         self.close_button.setAccessibleName("Close the loop")
         theme.set_role(self.close_button, "flat")
         self.close_button.clicked.connect(self.close_requested)

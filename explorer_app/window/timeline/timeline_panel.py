@@ -104,6 +104,8 @@ class TimelinePanel(QWidget):
         self._facts: ModelFacts | None = None
         self._directions: Directions | None = None
         self._time = Fraction(0)
+        self._tempo_steps: list[Timeline] = []
+        """The timeline before a gesture of the tempo, and those of its steps."""
         self.view = TimelineView()
         self.lanes = SoundLanes(self.view)
         self.start_button = self._button("to-start", "To the start of what plays (Home).", self._to_start)
@@ -144,7 +146,9 @@ class TimelinePanel(QWidget):
         self.snap.chosen.connect(self._set_snap)
         self.bpm_field = NumberField(1.0, 999.0, decimals=1, step=1.0, widest="000.0")
         self.bpm_field.setSuffix(" bpm")
-        self.bpm_field.setToolTip("Beats per minute, 1 to 999; keys that count in beats move with them.")
+        self.bpm_field.setToolTip(
+            "Beats per minute, 1 to 999; keys that count in beats move with them; the timeline makes room."
+        )
         self.bpm_field.setAccessibleName("Beats per minute")
         self.bpm_field.entered.connect(self._set_bpm)
         self.volume_field = NumberField(0.0, 100.0, decimals=0, step=5.0, reset=100.0, widest="000")
@@ -163,6 +167,7 @@ class TimelinePanel(QWidget):
         self.add_button.setToolTip("Add a track for a parameter, or a sound.")
         self.add_button.clicked.connect(self._add_track)
         self.export_button = QPushButton("Export…")
+        self.export_button.setAccessibleName("Export")
         theme.set_role(self.export_button, "main")
         self.export_button.setToolTip("Export the timeline as pictures or a video (Ctrl+E).")
         self.export_button.clicked.connect(self.export_requested)
@@ -192,7 +197,7 @@ class TimelinePanel(QWidget):
             ),
             (
                 *(self.snap_label, self.start_button, self.back_button, self.end_field, self.fps_button),
-                *(self.snap, self.bpm_field, self.volume_field, self.keep_button),
+                *(self.snap, self.bpm_field, self.volume_field, self.keep_button, self.export_button),
             ),
             self,
         )
@@ -328,8 +333,15 @@ class TimelinePanel(QWidget):
         self._set(replace(self._session.timeline, snap=snap), "Snap")
 
     def _set_bpm(self, bpm: float, final: bool) -> None:
-        timeline = self._session.timeline
-        self._set(with_grid(timeline, replace(timeline.grid, bpm=Fraction(round(bpm * 10), 10))), "Tempo", final)
+        """Set the tempo. Steps of one gesture start from the timeline before it: a slow one on the way adds no room."""
+        steps = self._tempo_steps
+        if self._session.timeline not in steps:
+            steps[:] = [self._session.timeline]
+        changed = with_grid(steps[0], replace(steps[0].grid, bpm=Fraction(round(bpm * 10), 10)))
+        steps.append(changed)
+        if final:
+            steps.clear()
+        self._set(changed, "Tempo", final)
 
     def _set_fps(self, text: str) -> None:
         self._set(replace(self._session.timeline, fps=fps_of(text)), "Frames per second")

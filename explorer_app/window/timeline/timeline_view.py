@@ -10,7 +10,7 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
     QKeyEvent,
@@ -49,6 +49,8 @@ from explorer_app.window.timeline.track_rows import TrackRow, rows_of
 LABEL_PX = 150
 """Width of the tracks' names."""
 
+_ZOOM_REST_MS = 200
+"""After the last turn of the wheel: what is between keys at a scale that is passed is not rendered."""
 _COPIES = Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier
 """A key is copied while one of these is held: many window managers take a drag with Alt for moving the window."""
 
@@ -117,6 +119,8 @@ class TimelineView(QAbstractScrollArea):
         """Whether the drag has edited the timeline."""
         self._layer: QPixmap | None = None
         self._pictures = KeyPictures(self.thumbnail_wanted.emit)
+        self._zoom_rest = QTimer(self, singleShot=True, interval=_ZOOM_REST_MS)
+        self._zoom_rest.timeout.connect(self._redraw)
         self.verticalScrollBar().valueChanged.connect(self._redraw)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
@@ -214,7 +218,8 @@ class TimelineView(QAbstractScrollArea):
             self._layer.setDevicePixelRatio(ratio)
             still = QPainter(self._layer)
             scene = self.scene
-            self._pictures.may_request = self._drag is None or not self._drag.is_edit
+            is_edited = self._drag is not None and self._drag.is_edit
+            self._pictures.may_request = not is_edited and not self._zoom_rest.isActive()
             paint_still(
                 still, scene, area, partial(self._pictures.of_key, scene), partial(self._pictures.between, scene)
             )
@@ -405,6 +410,7 @@ class TimelineView(QAbstractScrollArea):
         delta = event.angleDelta()
         if event.modifiers() & Qt.KeyboardModifier.ControlModifier:
             self._is_fitted = False
+            self._zoom_rest.start()
             self._set_axis(self.axis.zoomed(1.2 ** (delta.y() / 120), event.position().x()))
         elif delta.x() or event.modifiers() & Qt.KeyboardModifier.ShiftModifier:
             self._is_fitted = False

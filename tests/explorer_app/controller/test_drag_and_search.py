@@ -11,12 +11,14 @@ import numpy as np
 import pytest
 
 from explorer_app.controller import PhotoProjection, PointDrag
-from explorer_app.session.edited_latent import edited_latent
+from explorer_app.session.edited_latent import TakeBlendRows, edited_latent
+from explorer_app.session.edits import AddBlend
 from explorer_app.session.model_files import ModelFiles
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.resolve import resolve_blend
 from explorer_app.session.timeline.edits import SetTimeline, with_state
 from explorer_app.session.tracks import Timeline
-from gpu_backend import Crop, Latent, LocalEdits, Noise, Recipe, StoredLatent
+from gpu_backend import MASK_SIDE, Crop, Latent, LocalEdits, Noise, PictureMask, Recipe, StoredLatent
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
 from tests.helpers.fake_projection import FakeProjection, FakeProjectionRenders
@@ -37,6 +39,12 @@ class Both:
         edited = edited_latent(self.harness.controller.editing.session)
         assert edited is not None
         return float(np.frombuffer(edited.rows.rows, "<f4")[0])
+
+    @property
+    def shown_rows(self) -> float:
+        ((recipe, _),) = resolve_blend(self.harness.controller.editing.session)
+        assert isinstance(recipe.latent.point, StoredLatent)
+        return float(np.frombuffer(recipe.latent.point.rows, "<f4")[0])
 
     def search(self, steps: int) -> None:
         assert self.projection.begin(Path("/photos/my garden.jpg"), Crop(1.0, 2.0, 30.0))
@@ -135,3 +143,46 @@ def test_what_a_search_has_found_stays_on_the_screen_if_the_timeline_played_mean
     playback._tick()
     assert both.rows == both.searches.steps
     assert not playback.is_playing
+
+
+@pytest.mark.parametrize("how", ["settles", "another edit"])
+def test_what_a_stroke_has_led_to_stays_on_the_screen_if_the_timeline_played_meanwhile(both: Both, how: str) -> None:
+    editing, playback = both.harness.controller.editing, both.harness.controller.playback
+    timeline = with_state(with_state(Timeline(), editing.session, Fraction(0)), editing.session, Fraction(10))
+    editing.edit(SetTimeline(timeline))
+    both.harness.rest()
+    both.pull(1)
+    both.drag.release()
+    playback.set_playing(True)
+    if how == "settles":
+        both.drags.run_to_rest()
+    else:
+        editing.edit(SetParameter("noise.gain", 0.5))
+    assert both.drag.phase == "rest"
+    assert "Drag a point" in both.harness.labels
+    reached = both.rows
+    assert playback.is_playing == (how == "another edit"), "that one does not concern the drag"
+    both.harness.now_s += 1.0
+    playback._tick()
+    if how == "settles":
+        assert both.rows == reached
+
+
+@pytest.mark.parametrize("with_blend", [False, True])
+def test_strokes_after_a_search_fade_back_to_what_was_found(both: Both, with_blend: bool) -> None:
+    editing = both.harness.controller.editing
+    both.search(2)
+    both.projection.finish()
+    if with_blend:  # a stroke of its second picture is a step of the same name
+        mask = PictureMask(bytes(MASK_SIDE**2))
+        editing.edit(AddBlend(Latent(), mask, "seed 0"))
+        found = edited_latent(editing.session)
+        assert found is not None
+        editing.edit(TakeBlendRows(editing.session.blends[0].number, found.rows))
+    for rows in (3.0, 4.0):
+        both.harness.rest()
+        both.pull(1)
+        both.drag.finish()
+        assert both.rows == rows
+    both.drag.fade(0.0)
+    assert both.shown_rows == 2.0

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,9 +23,10 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.storage import load_session, save_session
 from explorer_app.session.timeline.edits import SetTimeline
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import Key, Timeline, Track
+from explorer_app.session.tracks import Key, Sound, Timeline, Track
 from gpu_backend import LoomError
 from tests.helpers.controller_harness import Harness
+from tests.helpers.patience import PATIENCE_MS
 
 PSI = Patch("audio/burst/rms", "truncation.psi", 0.2, 0.9)
 
@@ -114,6 +117,43 @@ def test_sounds_of_one_name_that_are_added_while_others_are_read_all_stay(
     added = harness.controller.editing.session.timeline.sounds
     assert [sound.name for sound in added] == ["kick", "kick 2"]
     assert added[0].digest != added[1].digest
+
+
+@pytest.mark.parametrize("when", ["while it is read", "before it is taken"])
+def test_sounds_that_are_being_read_when_another_project_opens_are_dropped(
+    harness: Harness, sounds: Sounds, tmp_path: Path, when: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opened = threading.Event()
+    original = sounds._files.sound_of
+
+    def sound_of(path: Path, name: str, **others: Any) -> Sound:
+        if when == "before it is taken":
+            return original(path, name)
+        assert opened.wait(PATIENCE_MS / 1000)
+        return original(path, name, **others)
+
+    monkeypatch.setattr(sounds._files, "sound_of", sound_of)
+    sounds.add(tones(tmp_path / "a", "kick.wav"))
+    harness.controller.files.new_session()
+    opened.set()
+    harness.until(lambda: any("not added" in text for text in harness.said(Level.WARNING)))
+    assert harness.controller.editing.session.timeline.sounds == ()
+    monkeypatch.undo()
+    sounds.add(tones(tmp_path / "b", "kick.wav"))
+    harness.until(lambda: harness.controller.editing.session.timeline.sounds)
+
+
+def test_sounds_that_a_project_lacks_are_not_told_in_the_next_one(
+    harness: Harness, sounds: Sounds, burst: Path, tmp_path: Path
+) -> None:
+    add(harness, sounds, burst)
+    editing = harness.controller.editing
+    timeline = editing.session.timeline
+    gone = replace(timeline.sounds[0], digest=64 * "0", path="gone.wav", name="gone")
+    editing.edit(SetTimeline(replace(timeline, sounds=(*timeline.sounds, gone)), "Add"))
+    harness.controller.files.new_session()
+    harness.until(lambda: sounds.is_missing(gone.digest))
+    assert harness.said(Level.WARNING) == []
 
 
 def test_sounds_that_are_too_many_by_the_time_they_are_read_are_refused(

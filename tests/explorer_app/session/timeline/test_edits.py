@@ -37,7 +37,7 @@ from explorer_app.session.timeline.edits import (
     without_keys,
     without_track,
 )
-from explorer_app.session.timeline.evaluation import session_at
+from explorer_app.session.timeline.evaluation import session_at, value_at
 from explorer_app.session.timeline.noise_loop import with_noise_loop
 from explorer_app.session.timeline.seam import Seam, seam
 from explorer_app.session.timeline.timeline_json import (
@@ -57,6 +57,7 @@ from explorer_app.session.tracks import (
     Easing,
     Handles,
     Key,
+    Outside,
     Snap,
     Timeline,
     Track,
@@ -204,6 +205,21 @@ def test_keys_that_count_in_beats_follow_a_new_tempo_and_keep_their_order() -> N
     assert [key.value for key in faster.tracks[0].keys] == [0.2, 0.1]
 
 
+@pytest.mark.parametrize(
+    "grid", [BeatGrid(Fraction(30)), BeatGrid(Fraction(60), Fraction(9))], ids=["slower tempo", "later first beat"]
+)
+def test_a_timeline_gets_longer_where_a_grid_moves_keys_beyond_its_end(grid: BeatGrid) -> None:
+    timeline = replace(piece((1, 0.1), (9, 0.2)), grid=BeatGrid(Fraction(60)))
+    in_beats = counted_in(timeline, [(PSI, Fraction(9))], is_beat=True)
+    longer = with_grid(in_beats, grid)
+    assert times(longer) == [1, 18]
+    assert longer.end == 18
+    assert with_grid(longer, BeatGrid(Fraction(60))).end == 18, "what is longer stays"
+    assert with_grid(timeline, grid).end == 10, "keys that count in seconds do not move"
+    cut = replace(in_beats, end=Fraction(5))
+    assert with_grid(cut, grid).end == 5, "a key that lay beyond the end before"
+
+
 def test_new_keys_count_in_beats_while_keys_snap_to_them() -> None:
     timeline = with_key(Timeline(grid=BeatGrid(Fraction(60)), snap="beat"), PSI, Fraction(3), 0.4)
     assert timeline.tracks[0].keys == (Key(Fraction(3), 0.4, is_beat=True),)
@@ -339,8 +355,58 @@ def test_closing_the_loop_leaves_a_track_that_repeats_and_meets_as_it_is() -> No
         Track(PSI, (Key(Fraction(0), 0.2, LINEAR), Key(Fraction(5, 2), 0.8, LINEAR)), outside="mirror"),
     )
     assert with_loop_closed(timeline, Session()) == timeline, "back at its start after 5 and after 10 s"
-    odd = replace(timeline, end=Fraction(9))
-    assert len(with_loop_closed(odd, Session()).tracks[0].keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("outside", "start", "length", "first", "last", "fitted"),
+    [
+        ("mirror", 0, Fraction(5, 2), 0, 9, Fraction(9, 4)),
+        ("loop", 0, Fraction(3), 0, 10, Fraction(10, 3)),
+        ("loop", 1, Fraction(2), 0, 9, Fraction(9, 4)),
+        ("loop", 7, Fraction(2), 3, 6, Fraction(3, 2)),
+        ("loop", 6, Fraction(3), 0, 4, Fraction(4)),
+    ],
+)
+@pytest.mark.parametrize("is_beat", [False, True])
+@pytest.mark.parametrize("values", [(0.2, 0.8, 0.3), (0.2, 0.8, 0.2)], ids=["open", "closed"])
+def test_closing_the_loop_fits_the_period_of_a_track_that_repeats(
+    outside: Outside,
+    start: int,
+    length: Fraction,
+    first: int,
+    last: int,
+    fitted: Fraction,
+    is_beat: bool,
+    values: tuple[float, ...],
+) -> None:
+    keys = tuple(Key(start + length * share / 3, value, LINEAR) for share, value in zip((0, 1, 3), values, strict=True))
+    timeline = Timeline((Track(PSI, keys, outside=outside),), loop=(Fraction(first), Fraction(last)))
+    timeline = counted_in(timeline, names_of(timeline), is_beat=is_beat)
+    assert not seam(Session(timeline=timeline), first, last).value_meets
+    closed = with_loop_closed(timeline, Session(timeline=timeline))
+    assert times(closed)[-1] - times(closed)[0] == fitted
+    assert len(times(closed)) == 3
+    assert times(closed)[0] >= 0
+    assert times(closed)[-1] <= closed.end == timeline.end
+    assert value_at(closed, PSI, first) == pytest.approx(value_at(timeline, PSI, first))
+    assert seam(Session(timeline=closed), first, last).value_meets
+    assert with_loop_closed(closed, Session(timeline=closed)) == closed
+
+
+def test_closing_the_loop_sets_both_ends_of_a_repeating_track_that_fills_it() -> None:
+    keys = (Key(Fraction(1), 0.2, LINEAR), Key(Fraction(4), 0.6, LINEAR), Key(Fraction(9), 0.2, LINEAR))
+    timeline = Timeline((Track(PSI, keys, outside="loop"),))
+    closed = with_loop_closed(timeline, Session(timeline=timeline))
+    assert times(closed) == [0, 1, 4, 9, 10], "with a period of 10 s the last of its keys would lie beyond the end"
+    assert value_at(closed, PSI, 10.0) == value_at(closed, PSI, 0.0) == pytest.approx(0.28)
+
+
+def test_closing_the_loop_sets_the_end_of_a_loop_within_the_keys_of_a_track_that_repeats() -> None:
+    keys = (Key(Fraction(0), 0.2, LINEAR), Key(Fraction(8), 1.0, LINEAR))
+    timeline = Timeline((Track(PSI, keys, outside="loop"),), loop=(Fraction(2), Fraction(6)))
+    closed = with_loop_closed(timeline, Session(timeline=timeline))
+    assert times(closed) == [0, 6, 8]
+    assert value_at(closed, PSI, 6.0) == pytest.approx(0.4)
 
 
 def test_a_walk_closes_over_its_period_and_not_over_half_of_it() -> None:

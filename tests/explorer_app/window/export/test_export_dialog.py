@@ -284,6 +284,37 @@ def test_a_background_is_offered_for_networks_with_transparent_parts(
     assert dialog.files.picture_format.background == "checkerboard"
 
 
+@pytest.mark.parametrize(
+    ("preset", "form", "is_white"),
+    [
+        ("gif", "gif", True),
+        ("gif", "apng", False),
+        ("gif", "webp", False),
+        ("web", "vp9", True),
+        ("sequence", "jpeg", True),
+        ("sequence", "png", False),
+        ("still", "jpeg", True),
+    ],
+)
+def test_a_format_without_transparency_says_what_becomes_of_it(
+    qtbot: QtBot, settings: Settings, tmp_path: Path, preset: str, form: str, is_white: bool
+) -> None:
+    settings.remember_folder("export", tmp_path)
+    for channels, says in ((4, is_white), (3, False)):
+        dialog = ExportDialog(SESSION, history(), replace(FACTS, img_channels=channels), settings)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
+        qtbot.addWidget(dialog)
+        dialog.show()
+        type_seeds(dialog, "1-4")
+        dialog.presets.segments[preset].click()
+        dialog.files.format.setCurrentIndex(dialog.files.format.findData(form))
+        assert ("Transparent parts become white" in dialog.hint.text()) == says
+        if form == "jpeg" and says:
+            dialog.files.background.setCurrentIndex(dialog.files.background.findData("black"))
+            assert "white" not in dialog.hint.text()
+            dialog.files.background.setCurrentIndex(dialog.files.background.findData(""))
+
+
 def test_hardware_encoders_are_offered_when_they_are_found(made: ExportDialog) -> None:
     made.presets.segments["web"].click()
     made.files.format.setCurrentIndex(made.files.format.findData("h264"))

@@ -17,6 +17,7 @@ from explorer_app.session.edits import PLACE, ZeroSliders, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position
 from explorer_app.settings import Settings
+from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.docks.dock import is_uncovered
 from explorer_app.window.gestures.plane_drag import Glide
 from explorer_app.window.look import theme
@@ -62,6 +63,50 @@ def test_it_fits_on_a_low_screen(
     status = window.statusBar().geometry()
     assert status.bottom() < window.height(), "the panels above leave room for it"
     assert window.canvas.height() >= window.canvas.minimumSizeHint().height()
+
+
+def test_the_bar_of_dragging_is_one_line_on_a_low_screen(
+    controller: FakeController,
+    settings: Settings,
+    messages: MessageLog,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    height = 360
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, height))
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show_restored()
+    window.actions_by_key["drag-points"].trigger()
+    bar, canvas = window.tools.bar, window.canvas
+    line = bar.findChild(FittingRow)
+    assert line is not None
+
+    def fits() -> None:
+        assert canvas.height() >= canvas.minimumSizeHint().height()
+        assert bar.y() >= canvas.geometry().bottom()
+        assert bar.height() >= bar.minimumSizeHint().height()
+        parent = bar.parentWidget()
+        assert parent is not None
+        assert bar.geometry().bottom() < parent.height()
+        for part in (bar.close_button, *bar.modes.segments.values()):
+            assert part.isVisible()
+            assert part.width() >= part.sizeHint().width()
+
+    qtbot.waitUntil(fits)
+    assert {bar.reconstruct, bar.keys, bar.clear} <= set(line.left_out), "in a popup"
+    line.open_rest()
+    assert all(part.isVisible() for part in line.left_out)
+    assert bar.reconstruct.width() >= bar.reconstruct.minimumWidth()
+    popup = bar.reconstruct.window()
+    assert popup is not window
+    popup.close()
+    height = 1080
+    window.resize(900, 700)
+    qtbot.waitUntil(lambda: bar.reconstruct.isVisible() and bar.keys.isVisible())
+    assert not line.isVisible()
+    assert bar.close_button.y() > bar.modes.y(), "on a higher screen there are several lines again"
 
 
 def test_live_gestures_follow_the_refresh_rate_of_the_screen_that_it_is_on(

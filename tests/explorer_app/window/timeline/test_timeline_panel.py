@@ -10,19 +10,20 @@ import pytest
 from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
 from PySide6.QtGui import QContextMenuEvent, QImage
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
-from explorer_app.session.timeline.edits import SetTimeline, with_key, with_state
+from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import STATE, WALK, Easing, Key, Sound, Timeline, Track
+from explorer_app.session.tracks import STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
 from explorer_app.window.timeline.timeline_view import TimelineView
 from explorer_app.window.timeline.track_rows import times_of
+from tests.helpers.mouse import wheel
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
 from tests.helpers.timelines import GAIN, PSI, times
 
@@ -342,6 +343,22 @@ def test_the_head_sets_rate_length_snapping_tempo_and_looping(edits: Edits) -> N
     assert not panel.back_button.isEnabled()
 
 
+def test_steps_of_the_tempo_make_room_for_keys_as_the_last_one_needs_it(edits: Edits) -> None:
+    timeline = edits.session.timeline
+    in_beats = counted_in(timeline, names_of(timeline), is_beat=True)
+    edits.show(replace(edits.session, timeline=in_beats))
+    for bpm, final in ((110.0, False), (20.0, False), (60.0, False), (60.0, True)):
+        edits.panel.bpm_field.entered.emit(bpm, final)
+    assert times(edits) == [0, 8, 16]
+    assert edits.session.timeline.end == 16
+    assert len(edits.steps) == 1
+    edits.panel.bpm_field.entered.emit(20.0, False)
+    other = replace(timeline, end=Fraction(30))
+    edits.show(replace(edits.session, timeline=other))
+    edits.panel.bpm_field.entered.emit(40.0, True)
+    assert edits.session.timeline == replace(other, grid=BeatGrid(Fraction(40))), "another project is open by now"
+
+
 def test_a_shorter_timeline_cuts_the_range_that_plays(edits: Edits) -> None:
     edits.show(replace(edits.session, timeline=replace(edits.session.timeline, loop=(Fraction(2), Fraction(10)))))
     for end, loop in ((9.0, (2, 9)), (6.0, (2, 6)), (2.0, None)):
@@ -375,6 +392,22 @@ def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
     panel.head.more_button.click()
     assert panel.volume_field.isVisible()
     panel.volume_field.window().close()
+
+
+def test_buttons_of_the_head_are_whole_in_a_panel_of_a_low_screen(edits: Edits) -> None:
+    panel, head = edits.panel, edits.panel.head
+    panel.resize(318, 180)
+    QApplication.processEvents()
+    shown = [child for child in head.children() if isinstance(child, QWidget) and child.isVisible()]
+    assert panel.play_button in shown
+    assert panel.add_button in shown
+    assert [child for child in shown if child.width() < child.minimumSizeHint().width()] == []
+    assert panel.export_button in head.left_out
+    head.open_rest()
+    wanted: list[None] = []
+    panel.export_requested.connect(lambda: wanted.append(None))
+    panel.export_button.click()
+    assert wanted == [None]
 
 
 def test_the_dot_arms_a_track_and_buttons_play_and_record(edits: Edits, view: TimelineView) -> None:
@@ -454,6 +487,22 @@ def test_small_pictures_show_the_way_between_states_but_are_not_requested_while_
     assert wanted == []
     place = view.mapTo(edits.panel, shift(view, at(view, STATE, 0), 2.0)) * shown.devicePixelRatio()
     assert shown.pixelColor(place).red() > 2 * shown.pixelColor(place).green()
+
+
+def test_small_pictures_are_requested_once_a_zoom_rests(edits: Edits, view: TimelineView, qtbot: QtBot) -> None:
+    timeline = Timeline(end=Fraction(10))
+    for seed, t in ((3, 0), (8, 5)):
+        timeline = with_state(timeline, GoToSeed(seed).apply(Session()), Fraction(t))
+    edits.show(replace(edits.session, timeline=timeline))
+    edits.panel.grab()
+    wanted: list[Any] = []
+    edits.panel.thumbnail_wanted.connect(lambda key, what: wanted.append((key, what)))
+    place = at(view, STATE, 0)
+    for _ in range(4):
+        wheel(view.viewport(), place, 1, CTRL)
+        edits.panel.grab()
+    assert wanted == [], "which pictures are seen between the keys changes with each turn"
+    qtbot.waitUntil(lambda: bool(wanted))
 
 
 def test_while_the_playhead_moves_nothing_but_it_is_painted(
