@@ -64,8 +64,11 @@ class ChannelPicker(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("Add bend")
+        self._model_id = ""
         self._counts: dict[str, int] = {}
         self._maps: ChannelMaps | None = None
+        self._requested = ""
+        """Layer of the model whose channels were requested last."""
         self.layer = QComboBox()
         self.layer.setAccessibleName("Layer")
         self.layer.setToolTip("Early layers hold shapes, later ones textures and colours.")
@@ -130,8 +133,11 @@ class ChannelPicker(QDialog):
 
     def show_model(self, facts: ModelFacts | None, layer: str = "") -> None:
         """Offer the layers of a model; begin with `layer` if it is one of them, else in the middle of the network."""
+        if facts is not None and facts.model_id == self._model_id:
+            return
+        self._model_id = "" if facts is None else facts.model_id
         self._counts = {} if facts is None else bendable_layers(facts)
-        self._maps = None
+        self._requested = ""
         self.layer.clear()
         self.layer.addItems(list(self._counts))
         first = None if facts is None else first_tap(facts)
@@ -148,9 +154,14 @@ class ChannelPicker(QDialog):
         self.raise_()
         self._request()
 
+    def show_session_of(self, model_id: str) -> None:
+        """Request the channels of another model, now that the session is fitted to it, if the dialog is open."""
+        if self.isVisible() and model_id == self._model_id and not self._requested:
+            self._request()
+
     def show_maps(self, maps: ChannelMaps) -> None:
         """Show the channels of a layer, if it is the one that is chosen; what was selected stays."""
-        if maps.layer != self.layer.currentText():
+        if (maps.model_id, maps.layer) != (self._model_id, self.layer.currentText()):
             return
         is_same = self._maps is not None and self._maps.layer == maps.layer
         selected = self.selected if is_same else ()
@@ -179,6 +190,7 @@ class ChannelPicker(QDialog):
         if self._maps is None or self._maps.layer != layer:
             self._clear()
             self.about.setText("Rendering the channels…")
+        self._requested = layer
         self.maps_requested.emit(layer)
 
     def _clear(self) -> None:

@@ -188,6 +188,8 @@ class EditsPanel(QWidget):
         self._describe_styles()
         if channels:
             self._request_timer.start()
+        if self._picker is not None:
+            self._picker.show_session_of(session.model.model_id)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show a requested picture."""
