@@ -103,6 +103,17 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
 
 
+def test_the_frame_can_be_moved_in_a_photo_that_is_thinner_than_a_pixel_of_the_view(
+    host: ToolsHost, controller: FakeController, tmp_path: Path
+) -> None:
+    path = tmp_path / "strip.png"
+    Image.new("RGB", (16, 16000)).save(path)
+    view = opened(host, controller, path).crop
+    drag(view, [view.rect().center(), view.rect().center() + QPoint(0, 20)])
+    QTest.keyClick(view, Qt.Key.Key_Down)
+    assert 7992.0 < view.crop.top < 7993.0
+
+
 def test_a_search_of_the_last_run_begins_with_its_frame_and_its_tuning(
     host: ToolsHost, controller: FakeController, photo: Path
 ) -> None:
