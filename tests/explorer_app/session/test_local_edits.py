@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -26,6 +27,7 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, session_from_json, session_to_json
+from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.timeline.states import states_between
 from gpu_backend import (
     MAX_BENDS,
@@ -90,6 +92,14 @@ def test_channels_that_are_found_replace_those_that_were_never_touched() -> None
     assert RemoveStyleChannel("b8.conv0", 5).apply(session).style_channels == (untouched,)
     full = replace(session, style_channels=tuple(StyleChannel("a", number) for number in range(MAX_STYLE_OFFSETS)))
     assert SetParameter("style/b4.conv1/3", 1.0).apply(full) == full
+
+
+def test_a_search_keeps_channels_that_keys_or_controllers_move_through_rest() -> None:
+    keyed, played = StyleChannel("b4.conv1", 0, reach=3.0), StyleChannel("b4.conv1", 1, reach=2.0)
+    session = replace(SESSION, style_channels=(keyed, played, StyleChannel("b4.conv1", 2)))
+    session = replace(session, timeline=with_key(session.timeline, keyed.path, Fraction(1), 0.5))
+    session = replace(session, patches=(Patch("audio/beat", played.path, 0.0, 1.0, "add"),))
+    assert AddStyleChannels(()).apply(session).style_channels == (keyed, played)
 
 
 def test_both_come_back_from_a_file_and_a_damaged_one_is_refused() -> None:
