@@ -30,12 +30,12 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.exporting.sheet import SheetDocument, read_picture_or_sheet
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
+from explorer_app.session.edited_latent import with_rows
 from explorer_app.session.history import KeptSession
-from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, as_still, in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
-from gpu_backend import MAX_KEPT, Latent, ModelFacts, Recipe, StoredLatent
+from gpu_backend import MAX_KEPT, LoomError, ModelFacts, StoredLatent
 
 _OF_MACHINE = ("export.threads",)
 """Choices that belong to a machine and not to a project."""
@@ -198,7 +198,7 @@ class Files(QObject):
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
         path = Path(path)
-        self._pending.read(lambda: gpu_backend.read_latent(path), lambda stored: self._take_latent(path, stored))
+        self._pending.read(lambda: _only_latent(path), lambda stored: self._take_latent(path, stored))
 
     def _open_tensors(self, path: Path) -> None:
         """Open a file of torch: rows of w if that is what it holds, else a model."""
@@ -221,8 +221,7 @@ class Files(QObject):
                 f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
             )
             return
-        before = self._editing.session
-        session = SetParameter("pinned_blend", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
+        session = with_rows(self._editing.session, stored)
         restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
         if facts is None or self._model.loading is not None:
             self._pending.wait_until_open(restoring)
@@ -261,14 +260,7 @@ class Files(QObject):
                 return
             now_s = time.time()
             base = as_still(self._editing.session)
-            kept = tuple(
-                KeptSession(
-                    SetParameter("pinned_blend", ((Recipe(Latent(stored), base.truncation), 1.0),)).apply(base),
-                    name,
-                    now_s,
-                )
-                for name, stored in fitting
-            )
+            kept = tuple(KeptSession(with_rows(base, stored), name, now_s) for name, stored in fitting)
             count = len(kept) - self._editing.kept.add(kept)
             self._messages.info(f"{count:,} latent{'' if count == 1 else 's'} from {path.name} kept.")
 
@@ -355,6 +347,17 @@ class Files(QObject):
         if not self._model.follow(model, can_open=not is_exporting):
             why = "has to wait for the export" if is_exporting else "was not found"
             self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
+
+
+def _only_latent(path: Path) -> StoredLatent:
+    """Read the w rows of one picture. Raises LoomError also for those of several."""
+    latents = gpu_backend.read_latents(path, MAX_KEPT)
+    if len(latents) > 1:
+        raise LoomError(
+            f"{path.name} holds latents of {len(latents):,} pictures, and one can be shown; Import latents…, in the "
+            "menu of the library's order, keeps all of them."
+        )
+    return latents[0][1]
 
 
 def _load(path: Path) -> SessionFile:
