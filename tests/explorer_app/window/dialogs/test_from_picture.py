@@ -200,3 +200,19 @@ def test_another_photo_takes_the_place_of_the_first(host: ToolsHost, controller:
     second = opened(host, controller, photo)
     assert second is not first
     second.close()
+
+
+def test_another_photo_ends_a_search_with_what_it_has_found(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    first = opened(host, controller, photo)
+    QTest.mouseClick(first.start_button, LEFT)
+    controller.projection_renders.advance(2)
+    found = controller.editing.session
+    second = opened(host, controller, photo)
+    assert second is not first
+    assert controller.editing.session == found
+    assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
+    assert not second.stop_button.isVisible()
+    second.close()
+    assert controller.editing.session == found
