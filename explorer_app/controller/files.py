@@ -260,7 +260,10 @@ class Files(QObject):
                 return
             now_s = time.time()
             base = as_still(self._editing.session)
-            kept = tuple(KeptSession(with_rows(base, stored), name, now_s) for name, stored in fitting)
+            kept = tuple(
+                KeptSession(with_rows(base, stored), " ".join(name.split()) or path.stem, now_s)
+                for name, stored in fitting
+            )
             count = len(kept) - self._editing.kept.add(kept)
             self._messages.info(f"{count:,} latent{'' if count == 1 else 's'} from {path.name} kept.")
 

@@ -55,10 +55,10 @@ class KeptPictures(QObject):
 
     @Slot(int, str)
     def rename(self, number: int, name: str) -> None:
-        """Rename an entry (`HistoryEntry.number`); an empty name means its place on the plane."""
+        """Rename an entry (`HistoryEntry.number`), in one line; an empty name means its place on the plane."""
         entry = self._editor.history.entry(number)
         if entry is not None:
-            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
+            self._editor.rename_kept(number, " ".join(name.split())[:MAX_TEXT] or place_name(entry.session))
             self._changed()
 
     @Slot(object, str)

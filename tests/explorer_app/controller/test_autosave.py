@@ -243,13 +243,13 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> No
     for seed in (4, 5, 6):
         star(harness, seed)
     first, _, last = (entry.number for entry in harness.controller.editing.history.kept)
-    harness.controller.editing.kept.rename(first, "  Dawn ")
+    harness.controller.editing.kept.rename(first, "  Dawn\nagain\t")
     harness.controller.editing.kept.move(last, first)
     again = harness.reopened()
     again.start()
     again.until(lambda: again.controller.editing.history.kept)
     kept = again.controller.editing.history.kept
-    assert [entry.label for entry in kept] == ["Seed 6", "Dawn", "Seed 5"]
+    assert [entry.label for entry in kept] == ["Seed 6", "Dawn again", "Seed 5"]
     assert all(entry.kept_s > 1e9 for entry in kept)
     again.controller.editing.kept.rename(kept[1].number, " ")
     assert again.controller.editing.history.kept[1].label == "Seed 4"

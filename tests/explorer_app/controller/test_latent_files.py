@@ -123,7 +123,7 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
 def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_kept_ones(open_harness: Harness) -> None:
     harness = open_harness
     editing, files, thumbnails = harness.controller.editing, harness.controller.files, harness.controller.thumbnails
-    sessions = [(f"seed {seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
+    sessions = [(f"seed\n{seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
     files.export_latents(sessions, harness.folder / "both.npz")
     rows = rows_for(harness)
     for key in list(thumbnails._fetches):  # the fake renderer tells no rows
