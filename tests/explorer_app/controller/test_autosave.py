@@ -256,6 +256,34 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> No
     again.close()
 
 
+def test_what_is_kept_no_longer_can_be_kept_again_in_its_place(open_harness: Harness) -> None:
+    harness, kept = open_harness, open_harness.controller.editing.kept
+    for seed in (4, 5, 6, 7):
+        star(harness, seed)
+    history = harness.controller.editing.history
+    first, second, _, last = (entry.number for entry in history.kept)
+    kept.rename(second, "Dawn")
+    kept.tag((second,), "snow")
+    before = kept.sessions
+    kept.drop((second, last))
+    star(harness, 8)
+    assert [item.label for item in kept.sessions] == ["Seed 4", "Seed 6", "Seed 8"]
+    kept.drop((first,))
+    said = [message for message in harness.messages.messages if "no longer" in message.sentence]
+    assert [message.sentence for message in said] == ["2 pictures are kept no longer.", "“Seed 4” is kept no longer."]
+    for message in reversed(said):
+        assert message.action is not None
+        message.action.call()
+    assert kept.sessions[:3] == before[:3]
+    assert [item.label for item in kept.sessions] == ["Seed 4", "Dawn", "Seed 6", "Seed 8", "Seed 7"]
+    kept.drop((10**6,))
+    again = harness.reopened()
+    again.start()
+    again.until(lambda: len(again.controller.editing.kept.sessions) == 5)
+    assert [item[::3] for item in again.controller.editing.kept.sessions] == [item[::3] for item in kept.sessions]
+    again.close()
+
+
 class FullDisk:
     """Refuses to write sessions while it is full."""
 
