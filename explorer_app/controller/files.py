@@ -321,15 +321,18 @@ class Files(QObject):
 
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
         """Show a document with the open model, with a message if it is not the document's own model."""
-        fitted = adapt(restoring.session, facts)
+        session = restoring.session
+        if not restoring.is_project:
+            session = in_project_of(session, self._editing.session)  # its timeline may be of another model, too
+        fitted = adapt(session, facts)
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
-        session = fitted.session
-        if not restoring.is_project:
-            session = in_project_of(session, self._editing.session)
-        time_s = restoring.time_s if restoring.is_project else None
-        self._editing.restore(session, restoring.label, restoring.steps, time_s=time_s)
+        elif fitted.changes and not restoring.is_project:
+            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
+        is_still = not restoring.is_project
+        time_s = None if is_still else restoring.time_s
+        self._editing.restore(fitted.session, restoring.label, restoring.steps, time_s=time_s, is_still=is_still)
 
     @Slot()
     def _model_failed(self) -> None:
