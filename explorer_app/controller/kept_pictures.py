@@ -51,7 +51,9 @@ class KeptPictures(QObject):
     @Slot(int, bool)
     def star(self, number: int, starred: bool) -> None:
         """Keep the step with this number (`HistoryEntry.number`), or no longer."""
-        if self._editor.star(number, starred, time.time()):
+        if not starred and self._is_only_kept(number):
+            self.drop((number,))
+        elif self._editor.star(number, starred, time.time()):
             self._changed()
         else:
             self._messages.warning(f"There is no room for another star: up to {MOST_KEPT} are kept.")
@@ -102,6 +104,15 @@ class KeptPictures(QObject):
         self._tell_left_out(left_out)
         self._changed()
         return left_out
+
+    def _is_only_kept(self, number: int) -> bool:
+        """Return whether a kept entry is no step, or has a name or tags, which a star on its step would not have."""
+        history = self._editor.history
+        entry = next((entry for entry in history.kept if entry.number == number), None)
+        if entry is None:
+            return False
+        is_step = any(step.number == number for step in history.entries)
+        return not is_step or bool(entry.tags) or entry.label != place_name(entry.session)
 
     def _tell_left_out(self, count: int) -> None:
         if count:

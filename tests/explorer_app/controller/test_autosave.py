@@ -277,6 +277,14 @@ def test_what_is_kept_no_longer_can_be_kept_again_in_its_place(open_harness: Har
     assert kept.sessions[:3] == before[:3]
     assert [item.label for item in kept.sessions] == ["Seed 4", "Dawn", "Seed 6", "Seed 8", "Seed 7"]
     kept.drop((10**6,))
+    count = len(harness.messages.messages)
+    for number in (first, second):  # the step of the first stays, and can have its star again
+        kept.star(number, False)
+    assert [message.sentence for message in harness.messages.messages[count:]] == ["“Dawn” is kept no longer."]
+    again_action = harness.messages.messages[-1].action
+    assert again_action is not None
+    again_action.call()
+    kept.star(first, True)
     again = harness.reopened()
     again.start()
     again.until(lambda: len(again.controller.editing.kept.sessions) == 5)
