@@ -88,7 +88,8 @@ class KeptPictures(QObject):
         self._editor.drop(asked)
         self._changed()
         what = f"“{gone[0].label}” is" if len(gone) == 1 else f"{len(gone):,} pictures are"
-        again = Action("Keep again", partial(self._keep_again, former, asked))
+        numbers = {entry.number for entry in gone}
+        again = Action("Keep again", partial(self._keep_again, former, numbers), partial(self._lacks_some, numbers))
         self._messages.post(Level.INFO, f"{what} kept no longer.", action=again)
 
     def _keep_again(self, former: Sequence[HistoryEntry], numbers: Collection[int]) -> None:
@@ -104,6 +105,9 @@ class KeptPictures(QObject):
         self._tell_left_out(left_out)
         self._changed()
         return left_out
+
+    def _lacks_some(self, numbers: set[int]) -> bool:
+        return not numbers <= {entry.number for entry in self._editor.history.kept}
 
     def _is_only_kept(self, number: int) -> bool:
         """Return whether a kept entry is no step, or has a name or tags, which a star on its step would not have."""

@@ -273,7 +273,9 @@ def test_what_is_kept_no_longer_can_be_kept_again_in_its_place(open_harness: Har
     assert [message.sentence for message in said] == ["2 pictures are kept no longer.", "“Seed 4” is kept no longer."]
     for message in reversed(said):
         assert message.action is not None
+        assert message.action.is_needed()
         message.action.call()
+        assert not message.action.is_needed()
     assert kept.sessions[:3] == before[:3]
     assert [item.label for item in kept.sessions] == ["Seed 4", "Dawn", "Seed 6", "Seed 8", "Seed 7"]
     kept.drop((10**6,))
