@@ -22,10 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.local_edits import KIND_NAMES, bendable_layers
+from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
-from gpu_backend import BendKind, ModelFacts
+from gpu_backend import MAX_BENDS, BendKind, ModelFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from gpu_backend import ChannelMaps
 
 _THUMB_PX, _CLUSTER_PX = 48, 64
+_FULL = f"A picture has at most {MAX_BENDS} bends; remove one to add another."
 _LONGEST = "1024 channels"
 """Of what the main button bends."""
 
@@ -69,6 +71,7 @@ class ChannelPicker(QDialog):
         self._maps: ChannelMaps | None = None
         self._requested = ""
         """Layer of the model whose channels were requested last."""
+        self._has_room = True
         self.layer = QComboBox()
         self.layer.setAccessibleName("Layer")
         self.layer.setToolTip("Early layers hold shapes, later ones textures and colours.")
@@ -154,9 +157,12 @@ class ChannelPicker(QDialog):
         self.raise_()
         self._request()
 
-    def show_session_of(self, model_id: str) -> None:
-        """Request the channels of another model, now that the session is fitted to it, if the dialog is open."""
-        if self.isVisible() and model_id == self._model_id and not self._requested:
+    def show_session(self, session: Session) -> None:
+        """Offer another bend while there is room; request the channels of a model that the session is fitted to now."""
+        if self._has_room != (len(session.bends) < MAX_BENDS):
+            self._has_room = not self._has_room
+            self._describe()
+        if self.isVisible() and session.model.model_id == self._model_id and not self._requested:
             self._request()
 
     def show_maps(self, maps: ChannelMaps) -> None:
@@ -228,10 +234,11 @@ class ChannelPicker(QDialog):
 
     def _describe(self) -> None:
         count, total = len(self.selected), self._counts.get(self.layer.currentText(), 0)
-        self.add.setEnabled(bool(total))
+        self.add.setEnabled(bool(total) and self._has_room)
         what = "all channels" if count in (0, total) else "1 channel" if count == 1 else f"{count} channels"
         self.add.setText(f"{KIND_NAMES[self._kind]} {what}")
-        self.about.setText("" if not total else f"{count or 'None'} of {total} channels chosen")
+        chosen = f"{count or 'None'} of {total} channels chosen" if self._has_room else _FULL
+        self.about.setText(chosen if total else "")
 
     def _add(self) -> None:
         self.chosen.emit(self.layer.currentText(), self._kind, self.selected)

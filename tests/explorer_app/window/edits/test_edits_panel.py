@@ -18,7 +18,7 @@ from explorer_app.session.session import ModelReference, Position, Session
 from explorer_app.window.edits.edit_rows import BEND_LABEL_PX
 from explorer_app.window.edits.edits_panel import EditsPanel
 from explorer_app.window.look import theme
-from gpu_backend import ChannelMaps, Latent, Tap
+from gpu_backend import MAX_BENDS, ChannelMaps, Latent, Tap
 from tests.helpers.panels import model_facts
 
 FACTS = model_facts(64)
@@ -135,6 +135,19 @@ def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPane
     assert not panel.isEnabled()
     assert panel.picker.layer.count() == 0
     assert not panel.picker.add.isEnabled()
+
+
+def test_a_picture_with_as_many_bends_as_it_may_have_is_said_to_be_full(panel: EditsPanel) -> None:
+    full = Session(bends=tuple(LayerBend(number, LAYER, "gain", 1.0) for number in range(MAX_BENDS)))
+    panel.show_session(full)
+    panel.add.click()
+    panel.show_maps(maps_of(LAYER))
+    assert not panel.picker.add.isEnabled()
+    assert panel.picker.about.text() == f"A picture has at most {MAX_BENDS} bends; remove one to add another."
+    panel.show_session(Session(bends=full.bends[1:]))
+    assert panel.picker.add.isEnabled()
+    assert panel.picker.about.text().endswith("channels chosen")
+    panel.picker.close()
 
 
 def test_an_open_picker_shows_the_channels_of_another_model(panel: EditsPanel) -> None:
