@@ -350,8 +350,8 @@ class Controller(QObject):
                 self.editing.save_now()  # where a device fails, more may
             case ExportAdvanced():
                 self.export.take_advanced(event)
-            case ExportEnded(job=PictureJob()):
-                self.pictures.take_ended(event)
+            case ExportEnded(job=PictureJob() as job, error=error):
+                self.pictures.take_ended(job, error)
             case ExportEnded():
                 self.export.take_ended(event)
             case TuningAdvanced():

@@ -420,11 +420,12 @@ class Editing(QObject):
         steps: Sequence[tuple[Session, str]] = (),
         *,
         time_s: float | None = None,
+        is_still: bool = False,
     ) -> None:
         """Show the session of a document, which suits the model, as a step after the steps that led to it.
 
         With `time_s` it is a project of its own, and puts the playhead there; undo brings back the former session with
-        its playhead.
+        its playhead. With `is_still` it is a picture or a latent, which is shown whatever the keys at the playhead say.
         """
         self.announce_edit("")
         self._stop_drifting()
@@ -438,7 +439,7 @@ class Editing(QObject):
         self._editor.commit(label)
         if time_s is not None and self.history.next_number > number:
             self._playheads.note_project(self.history, number, ReplacedProject(former, former_s, time_s))
-        if session.timeline is not former.timeline:  # else a picture or a latent, which is to be seen
+        if session.timeline is not former.timeline and not is_still:
             self._follow_time()
         self._show()
 

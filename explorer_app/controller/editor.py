@@ -241,6 +241,20 @@ class Editor:
     def _that_fit(self, sessions: Sequence[KeptSession]) -> KeptSessions:
         return kept_that_fit([entry.session for entry in self._history.kept], sessions)
 
+    def drop(self, numbers: Collection[int]) -> None:
+        """Keep entries no longer."""
+        self._history = self._history.dropped(numbers)
+
+    def keep_again(self, former: Sequence[HistoryEntry], numbers: Collection[int]) -> int:
+        """Keep entries again that were among the `former` kept ones, and return how many did not fit."""
+        gone = [entry for entry in former if entry.number in numbers]
+        fitting = self._that_fit(tuple(KeptSession(entry.session, entry.label) for entry in gone))
+        sessions = {item.session for item in fitting}
+        self._history = self._history.with_kept_again(
+            former, {entry.number for entry in gone if entry.session in sessions}
+        )
+        return len(gone) - len(fitting)
+
     def drop_kept(self, sessions: Collection[Session]) -> None:
         """Unstar sessions: another window removed them."""
         self._history = self._history.without_kept(set(sessions))

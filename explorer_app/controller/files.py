@@ -30,12 +30,12 @@ from explorer_app.exporting.sequence import MANIFEST_SUFFIX
 from explorer_app.exporting.sheet import SheetDocument, read_picture_or_sheet
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt
+from explorer_app.session.edited_latent import with_rows
 from explorer_app.session.history import KeptSession
-from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, as_still, in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
-from gpu_backend import MAX_KEPT, Latent, ModelFacts, Recipe, StoredLatent
+from gpu_backend import MAX_KEPT, LoomError, ModelFacts, StoredLatent
 
 _OF_MACHINE = ("export.threads",)
 """Choices that belong to a machine and not to a project."""
@@ -198,7 +198,7 @@ class Files(QObject):
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
         path = Path(path)
-        self._pending.read(lambda: gpu_backend.read_latent(path), lambda stored: self._take_latent(path, stored))
+        self._pending.read(lambda: _only_latent(path), lambda stored: self._take_latent(path, stored))
 
     def _open_tensors(self, path: Path) -> None:
         """Open a file of torch: rows of w if that is what it holds, else a model."""
@@ -221,8 +221,7 @@ class Files(QObject):
                 f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
             )
             return
-        before = self._editing.session
-        session = SetParameter("pinned_blend", ((Recipe(Latent(stored), before.truncation), 1.0),)).apply(before)
+        session = with_rows(self._editing.session, stored)
         restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
         if facts is None or self._model.loading is not None:
             self._pending.wait_until_open(restoring)
@@ -262,11 +261,7 @@ class Files(QObject):
             now_s = time.time()
             base = as_still(self._editing.session)
             kept = tuple(
-                KeptSession(
-                    SetParameter("pinned_blend", ((Recipe(Latent(stored), base.truncation), 1.0),)).apply(base),
-                    name,
-                    now_s,
-                )
+                KeptSession(with_rows(base, stored), " ".join(name.split()) or path.stem, now_s)
                 for name, stored in fitting
             )
             count = len(kept) - self._editing.kept.add(kept)
@@ -326,15 +321,18 @@ class Files(QObject):
 
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
         """Show a document with the open model, with a message if it is not the document's own model."""
-        fitted = adapt(restoring.session, facts)
+        session = restoring.session
+        if not restoring.is_project:
+            session = in_project_of(session, self._editing.session)  # its timeline may be of another model, too
+        fitted = adapt(session, facts)
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
-        session = fitted.session
-        if not restoring.is_project:
-            session = in_project_of(session, self._editing.session)
-        time_s = restoring.time_s if restoring.is_project else None
-        self._editing.restore(session, restoring.label, restoring.steps, time_s=time_s)
+        elif fitted.changes and not restoring.is_project:
+            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
+        is_still = not restoring.is_project
+        time_s = None if is_still else restoring.time_s
+        self._editing.restore(fitted.session, restoring.label, restoring.steps, time_s=time_s, is_still=is_still)
 
     @Slot()
     def _model_failed(self) -> None:
@@ -355,6 +353,17 @@ class Files(QObject):
         if not self._model.follow(model, can_open=not is_exporting):
             why = "has to wait for the export" if is_exporting else "was not found"
             self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
+
+
+def _only_latent(path: Path) -> StoredLatent:
+    """Read the w rows of one picture. Raises LoomError also for those of several."""
+    latents = gpu_backend.read_latents(path, MAX_KEPT)
+    if len(latents) > 1:
+        raise LoomError(
+            f"{path.name} holds latents of {len(latents):,} pictures, and one can be shown; Import latents…, in the "
+            "menu of the library's order, keeps all of them."
+        )
+    return latents[0][1]
 
 
 def _load(path: Path) -> SessionFile:

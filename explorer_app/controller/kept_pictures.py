@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
 
 from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller.autosave import Autosave
 from explorer_app.controller.editor import Editor
-from explorer_app.messages import MessageLog
-from explorer_app.session.history import KeptSession, place_name, tags_of
+from explorer_app.messages import Action, Level, MessageLog
+from explorer_app.session.history import HistoryEntry, KeptSession, place_name, tags_of
 from explorer_app.session.session import Session
 from explorer_app.session.storage import MOST_KEPT, KeptSessions
 from gpu_backend import MAX_TEXT
@@ -18,6 +19,8 @@ from gpu_backend import MAX_TEXT
 
 class KeptPictures(QObject):
     """Changes what is kept, which is no step of the history and so is not undone, and saves each change.
+
+    A message offers to keep again what `drop` has removed.
 
     Parameters
     ----------
@@ -48,17 +51,19 @@ class KeptPictures(QObject):
     @Slot(int, bool)
     def star(self, number: int, starred: bool) -> None:
         """Keep the step with this number (`HistoryEntry.number`), or no longer."""
-        if self._editor.star(number, starred, time.time()):
+        if not starred and self._is_only_kept(number):
+            self.drop((number,))
+        elif self._editor.star(number, starred, time.time()):
             self._changed()
         else:
             self._messages.warning(f"There is no room for another star: up to {MOST_KEPT} are kept.")
 
     @Slot(int, str)
     def rename(self, number: int, name: str) -> None:
-        """Rename an entry (`HistoryEntry.number`); an empty name means its place on the plane."""
+        """Rename an entry (`HistoryEntry.number`), in one line; an empty name means its place on the plane."""
         entry = self._editor.history.entry(number)
         if entry is not None:
-            self._editor.rename_kept(number, name.strip()[:MAX_TEXT] or place_name(entry.session))
+            self._editor.rename_kept(number, " ".join(name.split())[:MAX_TEXT] or place_name(entry.session))
             self._changed()
 
     @Slot(object, str)
@@ -75,9 +80,20 @@ class KeptPictures(QObject):
 
     @Slot(object)
     def drop(self, numbers: Collection[int]) -> None:
-        """Keep entries no longer."""
-        for number in numbers:
-            self._editor.star(number, False)
+        """Keep entries no longer; a message offers to keep them again."""
+        former, asked = self._editor.history.kept, set(numbers)
+        gone = [entry for entry in former if entry.number in asked]
+        if not gone:
+            return
+        self._editor.drop(asked)
+        self._changed()
+        what = f"“{gone[0].label}” is" if len(gone) == 1 else f"{len(gone):,} pictures are"
+        numbers = {entry.number for entry in gone}
+        again = Action("Keep again", partial(self._keep_again, former, numbers), partial(self._lacks_some, numbers))
+        self._messages.post(Level.INFO, f"{what} kept no longer.", action=again)
+
+    def _keep_again(self, former: Sequence[HistoryEntry], numbers: Collection[int]) -> None:
+        self._tell_left_out(self._editor.keep_again(former, numbers))
         self._changed()
 
     def add(self, sessions: KeptSessions) -> int:
@@ -86,10 +102,25 @@ class KeptPictures(QObject):
         Returns how many did not fit, which a message says.
         """
         left_out = self._editor.keep(sessions)
-        if left_out:
-            self._messages.warning(f"There was no room for {left_out:,} more: up to {MOST_KEPT} are kept.")
+        self._tell_left_out(left_out)
         self._changed()
         return left_out
+
+    def _lacks_some(self, numbers: set[int]) -> bool:
+        return not numbers <= {entry.number for entry in self._editor.history.kept}
+
+    def _is_only_kept(self, number: int) -> bool:
+        """Return whether a kept entry is no step, or has a name or tags, which a star on its step would not have."""
+        history = self._editor.history
+        entry = next((entry for entry in history.kept if entry.number == number), None)
+        if entry is None:
+            return False
+        is_step = any(step.number == number for step in history.entries)
+        return not is_step or bool(entry.tags) or entry.label != place_name(entry.session)
+
+    def _tell_left_out(self, count: int) -> None:
+        if count:
+            self._messages.warning(f"There was no room for {count:,} more: up to {MOST_KEPT} are kept.")
 
     def _changed(self) -> None:
         self._autosave.keep(self._editor.kept)

@@ -13,7 +13,6 @@ from explorer_app.controller.preview import Preview
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS, PictureFormat, Size, format_of_path
 from explorer_app.exporting.picture import write_picture
 from explorer_app.messages import MessageLog
-from explorer_app.rendering.render_events import ExportEnded
 from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.resolve import resolve, unobserved
 from gpu_backend import Frame, RenderRequest
@@ -65,22 +64,38 @@ class PictureSaver:
         if shown is not None and unobserved(shown.request) == request and not needs_values:
             write(shown)
         else:
-            self._renders.export(PictureJob(replace(request, wants_image=needs_values), write), urgent=True)
+            job = PictureJob(replace(request, wants_image=needs_values), write, path.name)
+            self._renders.export(job, urgent=True)
 
-    def take_ended(self, event: ExportEnded) -> None:
+    def take_ended(self, job: PictureJob, error: BaseException | None) -> None:
         """Report why a picture could not be rendered; `write` reports the rest."""
-        if event.error is not None:
-            self._messages.exception(event.error)
+        facts = self._model.facts
+        if error is None:
+            return
+        if facts is not None and facts.model_id != job.model_id:
+            self._messages.warning(
+                f"{job.name} was not saved, since another model was opened meanwhile; go back to its picture (Ctrl+Z), "
+                "and save it again."
+            )
+        else:
+            self._messages.exception(error)
 
 
 class PictureJob:
-    """Implements `ExportJob`: one frame, passed to a function."""
+    """Implements `ExportJob`: one frame, passed to a function.
+
+    Attributes
+    ----------
+    name, model_id
+        Of the file that is written, and of the model that makes the picture.
+    """
 
     total = 1
     is_joining = False
     error: BaseException | None = None
 
-    def __init__(self, request: RenderRequest, deliver: Callable[[Frame], None]) -> None:
+    def __init__(self, request: RenderRequest, deliver: Callable[[Frame], None], name: str) -> None:
+        self.name, self.model_id = name, request.model_id
         self._request: RenderRequest | None = request
         self._deliver = deliver
         self._is_delivered = False

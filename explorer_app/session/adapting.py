@@ -174,8 +174,10 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
         yield "noise strengths of missing layers were dropped"
     if fitted.transform != before.transform:
         yield "the transform, which it does not have, was reset"
-    if fitted.bends != before.bends:
-        yield "bends of layers that it does not have were removed"
+    if len(fitted.bends) != len(before.bends):
+        yield "bends of layers and channels that it does not have were removed"
+    elif fitted.bends != before.bends:
+        yield "bends were limited to the channels that it has"
     if len(fitted.style_channels) != len(before.style_channels):
         yield "style channels that it does not have were removed"
     if len(fitted.blends) != len(before.blends):

@@ -94,13 +94,22 @@ class TakeEditedRows:
     def apply(self, session: Session) -> Session:
         """Return the session with the rows."""
         after = Recipe(Latent(self.rows, session.classes), session.truncation)
-        sliders = (replace(slider, amount=0.0) for slider in session.sliders)
-        return replace(
-            session,
-            pinned_blend=((self.before, 0.0), (after, 1.0)),
-            sliders=tuple(slider for slider in sliders if slider != Slider(slider.direction)),
-            mix=tuple(replace(source, strengths=(0.0,) * len(source.strengths)) for source in session.mix),
-        )
+        return replace(_without_additions(session), pinned_blend=((self.before, 0.0), (after, 1.0)))
+
+
+def with_rows(session: Session, rows: StoredLatent) -> Session:
+    """Return a session that shows rows of w of a file as they are: its own directions and mix sources go to 0."""
+    return replace(_without_additions(session), pinned_blend=((Recipe(Latent(rows), session.truncation), 1.0),))
+
+
+def _without_additions(session: Session) -> Session:
+    """Return a session whose directions and mix sources add nothing to its latent."""
+    sliders = (replace(slider, amount=0.0) for slider in session.sliders)
+    return replace(
+        session,
+        sliders=tuple(slider for slider in sliders if slider != Slider(slider.direction)),
+        mix=tuple(replace(source, strengths=(0.0,) * len(source.strengths)) for source in session.mix),
+    )
 
 
 @dataclass(frozen=True, slots=True)

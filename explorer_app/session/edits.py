@@ -297,8 +297,9 @@ class AddStyleChannels(_Whole):
     label: str = "Find style channels"
 
     def apply(self, session: Session) -> Session:
-        """Return the session with the channels in place of those that were never moved nor named."""
-        kept = [item for item in session.style_channels if item.amount or item.label]
+        """Return the session with the channels in place of those that nothing ever moved or named."""
+        moved = {track.path for track in session.timeline.tracks} | {patch.parameter for patch in session.patches}
+        kept = [item for item in session.style_channels if item.amount or item.label or item.path in moved]
         known = {item.key for item in kept}
         made = (*kept, *(item for item in self.channels if item.key not in known))
         return replace(session, style_channels=made[:MAX_STYLE_OFFSETS])

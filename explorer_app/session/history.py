@@ -138,12 +138,16 @@ class History:
         `now_s` is the time in seconds since 1970.
         """
         if not starred:
-            return replace(self, kept=tuple(entry for entry in self.kept if entry.number != number))
+            return self.dropped((number,))
         entry = self.entry(number)
         if entry is None or self.is_kept(number) or len(self.kept) >= MAX_KEPT:
             return self
         kept = replace(entry, session=as_still(entry.session), label=place_name(entry.session), kept_s=now_s)
         return replace(self, kept=(*self.kept, kept))
+
+    def dropped(self, numbers: Collection[int]) -> History:
+        """Return the history without the stars of entries with these numbers."""
+        return replace(self, kept=tuple(entry for entry in self.kept if entry.number not in numbers))
 
     def renamed(self, number: int, name: str) -> History:
         """Return the history with another name for a kept entry; an unknown number changes nothing."""
@@ -191,6 +195,20 @@ class History:
             number = steps.pop(item.session, index)
             fresh.append(HistoryEntry(number, item.session, item.label, item.kept_s, item.tags))
         return replace(self, kept=(*self.kept, *fresh), next_number=self.next_number + len(fresh))
+
+    def with_kept_again(self, former: Sequence[HistoryEntry], numbers: Collection[int]) -> History:
+        """Return the history with kept entries of these numbers back in their places among the `former` kept ones."""
+        there = {entry.number for entry in self.kept}
+        sessions = {entry.session for entry in self.kept}
+        before: dict[int | None, list[HistoryEntry]] = {}
+        follower = None
+        for entry in reversed(former):
+            if entry.number in there:
+                follower = entry.number
+            elif entry.number in numbers and entry.session not in sessions:
+                before.setdefault(follower, []).insert(0, entry)
+        kept = [item for entry in self.kept for item in (*before.get(entry.number, ()), entry)]
+        return replace(self, kept=(*kept, *before.get(None, ())))
 
     def without_kept(self, sessions: Collection[Session]) -> History:
         """Return the history without the stars of these sessions."""

@@ -80,3 +80,30 @@ def test_kept_latents_return_with_their_model_and_undo_goes_back(
     assert np.array_equal(person.look().to_rgb(), after.to_rgb())
     assert person.labels == ["Start", "Go to seed", "Open other"]
     assert person.said(Level.WARNING) == []
+
+
+def test_a_picture_of_another_model_is_shown_beside_keys_that_are_fitted_to_it(
+    sit_down: Callable[..., Person], tmp_path: Path
+) -> None:
+    person, path = before_two_models(sit_down, tmp_path, make_stylegan2(resolution=32, c_dim=2, seed=4))
+    files, facts = person.controller.files, person.controller.engine.model.facts
+    assert facts is not None
+    person.controller.editing.edit(GoToSeed(7))
+    before = person.look()
+    person.controller.pictures.save(tmp_path / "seven.png")
+    person.until(lambda: "Saved seven.png." in person.said())
+    files.open_model(path)
+    person.until(lambda: "other" in person.window.windowTitle())
+    person.controller.editing.edit(GoToSeed(8))
+    person.controller.playback.keep_picture()
+    person.look()
+
+    files.open_picture(tmp_path / "seven.png")
+    person.until(lambda: facts.name in person.window.windowTitle())
+
+    assert np.array_equal(person.look().to_rgb(), before.to_rgb())
+    (key,) = person.session.timeline.tracks[0].keys
+    assert (key.value.model.model_id, key.value.classes) == (facts.model_id, ())
+    person.controller.playback.seek(key.time)
+    person.look()
+    assert person.said(Level.WARNING) == []

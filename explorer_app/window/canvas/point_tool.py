@@ -251,8 +251,7 @@ class PointTool(QWidget):
             return True
         if self._pressed is not None and key in ARROWS:
             return True  # the pointer moves the handle
-        selected = self._drag.selected
-        if selected is None:
+        if self._drag.selected is None or self._brush.is_for_blend:  # points are hidden while a blend is painted
             return False
         if key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self._drag.remove_selected()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from PySide6.QtCore import QPointF, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QPointF, QRectF, QSize, QSizeF, Qt, Signal, Slot
 from PySide6.QtGui import (
     QCloseEvent,
     QColor,
@@ -91,7 +91,8 @@ class CropView(QWidget):
 
     def picture_rect(self) -> QRectF:
         """Return the rectangle of the photo in the widget."""
-        size = QSize(self._photo.width, self._photo.height).scaled(self.size(), Qt.AspectRatioMode.KeepAspectRatio)
+        photo = QSizeF(self._photo.width, self._photo.height)  # whole px could be none of a long strip's width
+        size = photo.scaled(self.size().toSizeF(), Qt.AspectRatioMode.KeepAspectRatio)
         return QRectF(
             (self.width() - size.width()) / 2, (self.height() - size.height()) / 2, size.width(), size.height()
         )

@@ -22,10 +22,11 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.session.local_edits import KIND_NAMES, bendable_layers
+from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
-from gpu_backend import BendKind, ModelFacts
+from gpu_backend import MAX_BENDS, BendKind, ModelFacts
 
 if TYPE_CHECKING:
     import numpy as np
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
     from gpu_backend import ChannelMaps
 
 _THUMB_PX, _CLUSTER_PX = 48, 64
+_FULL = f"A picture has at most {MAX_BENDS} bends; remove one to add another."
 _LONGEST = "1024 channels"
 """Of what the main button bends."""
 
@@ -64,8 +66,12 @@ class ChannelPicker(QDialog):
     def __init__(self, parent: QWidget) -> None:
         super().__init__(parent)
         self.setWindowTitle("Add bend")
+        self._model_id = ""
         self._counts: dict[str, int] = {}
         self._maps: ChannelMaps | None = None
+        self._requested = ""
+        """Layer of the model whose channels were requested last."""
+        self._has_room = True
         self.layer = QComboBox()
         self.layer.setAccessibleName("Layer")
         self.layer.setToolTip("Early layers hold shapes, later ones textures and colours.")
@@ -130,8 +136,11 @@ class ChannelPicker(QDialog):
 
     def show_model(self, facts: ModelFacts | None, layer: str = "") -> None:
         """Offer the layers of a model; begin with `layer` if it is one of them, else in the middle of the network."""
+        if facts is not None and facts.model_id == self._model_id:
+            return
+        self._model_id = "" if facts is None else facts.model_id
         self._counts = {} if facts is None else bendable_layers(facts)
-        self._maps = None
+        self._requested = ""
         self.layer.clear()
         self.layer.addItems(list(self._counts))
         first = None if facts is None else first_tap(facts)
@@ -148,9 +157,17 @@ class ChannelPicker(QDialog):
         self.raise_()
         self._request()
 
+    def show_session(self, session: Session) -> None:
+        """Offer another bend while there is room; request the channels of a model that the session is fitted to now."""
+        if self._has_room != (len(session.bends) < MAX_BENDS):
+            self._has_room = not self._has_room
+            self._describe()
+        if self.isVisible() and session.model.model_id == self._model_id and not self._requested:
+            self._request()
+
     def show_maps(self, maps: ChannelMaps) -> None:
         """Show the channels of a layer, if it is the one that is chosen; what was selected stays."""
-        if maps.layer != self.layer.currentText():
+        if (maps.model_id, maps.layer) != (self._model_id, self.layer.currentText()):
             return
         is_same = self._maps is not None and self._maps.layer == maps.layer
         selected = self.selected if is_same else ()
@@ -179,6 +196,7 @@ class ChannelPicker(QDialog):
         if self._maps is None or self._maps.layer != layer:
             self._clear()
             self.about.setText("Rendering the channels…")
+        self._requested = layer
         self.maps_requested.emit(layer)
 
     def _clear(self) -> None:
@@ -216,10 +234,11 @@ class ChannelPicker(QDialog):
 
     def _describe(self) -> None:
         count, total = len(self.selected), self._counts.get(self.layer.currentText(), 0)
-        self.add.setEnabled(bool(total))
+        self.add.setEnabled(bool(total) and self._has_room)
         what = "all channels" if count in (0, total) else "1 channel" if count == 1 else f"{count} channels"
         self.add.setText(f"{KIND_NAMES[self._kind]} {what}")
-        self.about.setText("" if not total else f"{count or 'None'} of {total} channels chosen")
+        chosen = f"{count or 'None'} of {total} channels chosen" if self._has_room else _FULL
+        self.about.setText(chosen if total else "")
 
     def _add(self) -> None:
         self.chosen.emit(self.layer.currentText(), self._kind, self.selected)

@@ -151,6 +151,7 @@ class EditsPanel(QWidget):
 
             self._picker = ChannelPicker(self)
             self._picker.show_model(self._facts)
+            self._picker.show_session(self._session)
             self._picker.maps_requested.connect(self.maps_requested)
             self._picker.chosen.connect(
                 lambda layer, kind, channels: self.edited.emit(AddBend(layer, kind, channels), True)
@@ -188,6 +189,8 @@ class EditsPanel(QWidget):
         self._describe_styles()
         if channels:
             self._request_timer.start()
+        if self._picker is not None:
+            self._picker.show_session(session)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show a requested picture."""

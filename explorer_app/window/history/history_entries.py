@@ -33,6 +33,7 @@ from explorer_app.session.history import HistoryEntry
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.layers.layer_text import channels_text
 from explorer_app.window.look import fonts, icons, ink, theme
+from gpu_backend import printable
 
 _Index = QModelIndex | QPersistentModelIndex
 
@@ -202,7 +203,7 @@ def _draw_name(painter: QPainter, rect: QRectF, name: str) -> None:
     line = QRectF(rect.left(), rect.bottom() - metrics.height() - 1, rect.width(), metrics.height() + 1)
     painter.fillRect(line, ink.veil(0.66))
     painter.setPen(ink.light())
-    cut = metrics.elidedText(name, Qt.TextElideMode.ElideRight, int(line.width()) - 2)
+    cut = metrics.elidedText(printable(name), Qt.TextElideMode.ElideRight, int(line.width()) - 2)
     painter.drawText(line, Qt.AlignmentFlag.AlignCenter, cut)
     painter.restore()
 

@@ -40,6 +40,7 @@ from explorer_app.window.history.entry_view import EntryView
 from explorer_app.window.history.history_entries import ENTRY, EntryModel
 from explorer_app.window.library.kept_drop import kept_data
 from explorer_app.window.look import fonts, ink, theme
+from gpu_backend import printable
 
 _SIDE, _GAP = 64, 8
 """Side of a picture and the gap around it, in px at the usual font size."""
@@ -89,7 +90,7 @@ class _TileDelegate(QStyledItemDelegate):
         metrics = painter.fontMetrics()
         line = QRectF(rect.left(), rect.bottom() + 2, side, metrics.height())
         painter.setPen(QColor(tokens.text if not entry.tags else tokens.strong))
-        name = metrics.elidedText(entry.label, Qt.TextElideMode.ElideRight, side)
+        name = metrics.elidedText(printable(entry.label), Qt.TextElideMode.ElideRight, side)
         painter.drawText(line, Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter, name)
         painter.setPen(QColor(tokens.dim))
         tags = metrics.elidedText(", ".join(entry.tags), Qt.TextElideMode.ElideRight, side)

@@ -119,8 +119,10 @@ class MessageLine(QFrame):
         self._let_go()
 
     def says(self, message: Message) -> bool:
-        """Return whether a message equals the shown one."""
-        return (self.message.level, self.message.sentence) == (message.level, message.sentence)
+        """Return whether a message equals the shown one, and offers the same."""
+        shown = self.message
+        offered, offers = (item.action and item.action.call for item in (shown, message))
+        return (shown.level, shown.sentence) == (message.level, message.sentence) and offered == offers
 
     def repeat(self) -> None:
         """Increase the repeat count and restart the timeout."""

@@ -123,7 +123,7 @@ class EditingTools(QObject):
 
     @Slot(object)
     def open_photo(self, photo: Photo) -> None:
-        """Open the dialog that finds the latent of a photo; one that is open already is closed, with its search.
+        """Open the dialog that finds the latent of a photo; a search in one that is open ends with what it has found.
 
         While a model is being opened, the dialog waits for its first picture.
         """
@@ -138,6 +138,7 @@ class EditingTools(QObject):
                 preview.frame_changed.connect(self._open_waiting)
             self._waiting = photo
             return
+        self._projection.finish()
         if self.dialog is not None:
             self.dialog.close()
         dialog = self.dialog = FromPictureDialog(photo, self._projection, self._engine.preview, self._window())

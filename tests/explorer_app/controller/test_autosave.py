@@ -243,16 +243,54 @@ def test_names_and_order_of_what_was_kept_come_back(open_harness: Harness) -> No
     for seed in (4, 5, 6):
         star(harness, seed)
     first, _, last = (entry.number for entry in harness.controller.editing.history.kept)
-    harness.controller.editing.kept.rename(first, "  Dawn ")
+    harness.controller.editing.kept.rename(first, "  Dawn\nagain\t")
     harness.controller.editing.kept.move(last, first)
     again = harness.reopened()
     again.start()
     again.until(lambda: again.controller.editing.history.kept)
     kept = again.controller.editing.history.kept
-    assert [entry.label for entry in kept] == ["Seed 6", "Dawn", "Seed 5"]
+    assert [entry.label for entry in kept] == ["Seed 6", "Dawn again", "Seed 5"]
     assert all(entry.kept_s > 1e9 for entry in kept)
     again.controller.editing.kept.rename(kept[1].number, " ")
     assert again.controller.editing.history.kept[1].label == "Seed 4"
+    again.close()
+
+
+def test_what_is_kept_no_longer_can_be_kept_again_in_its_place(open_harness: Harness) -> None:
+    harness, kept = open_harness, open_harness.controller.editing.kept
+    for seed in (4, 5, 6, 7):
+        star(harness, seed)
+    history = harness.controller.editing.history
+    first, second, _, last = (entry.number for entry in history.kept)
+    kept.rename(second, "Dawn")
+    kept.tag((second,), "snow")
+    before = kept.sessions
+    kept.drop((second, last))
+    star(harness, 8)
+    assert [item.label for item in kept.sessions] == ["Seed 4", "Seed 6", "Seed 8"]
+    kept.drop((first,))
+    said = [message for message in harness.messages.messages if "no longer" in message.sentence]
+    assert [message.sentence for message in said] == ["2 pictures are kept no longer.", "“Seed 4” is kept no longer."]
+    for message in reversed(said):
+        assert message.action is not None
+        assert message.action.is_needed()
+        message.action.call()
+        assert not message.action.is_needed()
+    assert kept.sessions[:3] == before[:3]
+    assert [item.label for item in kept.sessions] == ["Seed 4", "Dawn", "Seed 6", "Seed 8", "Seed 7"]
+    kept.drop((10**6,))
+    count = len(harness.messages.messages)
+    for number in (first, second):  # the step of the first stays, and can have its star again
+        kept.star(number, False)
+    assert [message.sentence for message in harness.messages.messages[count:]] == ["“Dawn” is kept no longer."]
+    again_action = harness.messages.messages[-1].action
+    assert again_action is not None
+    again_action.call()
+    kept.star(first, True)
+    again = harness.reopened()
+    again.start()
+    again.until(lambda: len(again.controller.editing.kept.sessions) == 5)
+    assert [item[::3] for item in again.controller.editing.kept.sessions] == [item[::3] for item in kept.sessions]
     again.close()
 
 

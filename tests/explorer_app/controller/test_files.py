@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from explorer_app.controller.picture_saver import PictureJob
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.picture import read_picture, write_picture
 from explorer_app.exporting.sequence import SequenceSettings
@@ -25,6 +26,7 @@ from gpu_backend import (
     Point,
     Recipe,
     RenderRequest,
+    RequestError,
     Truncation,
 )
 from tests.helpers.controller_harness import Harness
@@ -87,6 +89,18 @@ def test_a_picture_that_cannot_be_written_is_reported(open_harness: Harness) -> 
     harness.controller.pictures.save(harness.folder / "file" / "kept.png")
     harness.until(lambda: harness.said(Level.ERROR))
     assert "kept.png" in harness.said(Level.ERROR)[0]
+
+
+def test_a_picture_that_another_model_overtook_is_named_with_what_to_do(open_harness: Harness) -> None:
+    harness = open_harness
+    request = resolve(harness.controller.editing.session)
+    error = RequestError("This network has no classes.")
+    for wanted in (request, replace(request, model_id="d" * 64)):
+        job = PictureJob(wanted, lambda frame: None, "kept.png")
+        harness.controller.pictures.take_ended(job, None)
+        harness.controller.pictures.take_ended(job, error)
+    assert harness.said(Level.WARNING)[0] == error.sentence
+    assert harness.said(Level.WARNING)[1].startswith("kept.png was not saved, since another model was opened meanwhile")
 
 
 def test_a_picture_of_a_known_model_opens_that_model(open_harness: Harness) -> None:

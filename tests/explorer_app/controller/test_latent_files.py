@@ -11,8 +11,9 @@ from explorer_app.exporting.picture import write_picture
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.session.adapting import adapt
-from explorer_app.session.edits import GoToSeed
+from explorer_app.session.edits import AddSources, GoToSeed
 from explorer_app.session.history import KeptSession
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from explorer_app.session.timeline.edits import SetTimeline, with_state
@@ -122,7 +123,7 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
 def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_kept_ones(open_harness: Harness) -> None:
     harness = open_harness
     editing, files, thumbnails = harness.controller.editing, harness.controller.files, harness.controller.thumbnails
-    sessions = [(f"seed {seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
+    sessions = [(f"seed\n{seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
     files.export_latents(sessions, harness.folder / "both.npz")
     rows = rows_for(harness)
     for key in list(thumbnails._fetches):  # the fake renderer tells no rows
@@ -131,12 +132,37 @@ def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_ke
     files.import_kept(harness.folder / "both.npz")
     harness.until(lambda: harness.has_said("2 latents from both.npz kept."))
     assert [entry.label for entry in editing.history.kept] == ["seed 3", "seed 8"]
+    files.import_latent(harness.folder / "both.npz")
+    harness.until(lambda: harness.said(Level.ERROR))
+    assert "both.npz holds latents of 2 pictures, and one can be shown" in harness.said(Level.ERROR)[0]
     editing.go_to_kept(editing.history.kept[1].number)
     assert editing.session.pinned_blend[0][0].latent.point == stored_latent(rows + 1)
     write_latents(harness.folder / "others.npz", [("a", stored_latent(np.zeros((3, 5), np.float32)))])
     files.import_kept(harness.folder / "others.npz")
     harness.until(lambda: any("another model" in words for words in harness.said(Level.ERROR)))
     assert len(editing.history.kept) == 2
+
+
+def test_imported_latents_are_shown_as_the_file_has_them_without_the_directions_and_sources_of_the_session(
+    open_harness: Harness,
+) -> None:
+    harness, editing, files = open_harness, open_harness.controller.editing, open_harness.controller.files
+    stored = stored_latent(rows_for(harness))
+    write_latent(harness.folder / "face.npz", stored)
+    for edit in (AddSources((Source(Latent(), (1.0,) * stored.num_ws, "seed 0"),)), SetParameter("slider/sefa/1", 2.0)):
+        editing.edit(edit)
+    before = editing.session
+    alone = resolve(Session(before.model, pinned_blend=((Recipe(Latent(stored), before.truncation), 1.0),))).blend
+    files.import_kept(harness.folder / "face.npz")
+    harness.until(lambda: editing.history.kept)
+    files.import_latent(harness.folder / "face.npz")
+    harness.until(lambda: editing.session.pinned_blend)
+    for session in (editing.history.kept[0].session, editing.session):
+        assert session.mix == (replace(before.mix[0], strengths=(0.0,) * stored.num_ws),), "it can be mixed in again"
+        assert session.sliders == ()
+        assert resolve(replace(session, mix=())).blend == alone
+    editing.undo()
+    assert editing.session == before
 
 
 def test_latents_that_cannot_be_computed_are_reported_once(open_harness: Harness) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from fractions import Fraction
 
 import pytest
 
@@ -26,6 +27,7 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, session_from_json, session_to_json
+from explorer_app.session.timeline.edits import with_key
 from explorer_app.session.timeline.states import states_between
 from gpu_backend import (
     MAX_BENDS,
@@ -92,6 +94,14 @@ def test_channels_that_are_found_replace_those_that_were_never_touched() -> None
     assert SetParameter("style/b4.conv1/3", 1.0).apply(full) == full
 
 
+def test_a_search_keeps_channels_that_keys_or_controllers_move_through_rest() -> None:
+    keyed, played = StyleChannel("b4.conv1", 0, reach=3.0), StyleChannel("b4.conv1", 1, reach=2.0)
+    session = replace(SESSION, style_channels=(keyed, played, StyleChannel("b4.conv1", 2)))
+    session = replace(session, timeline=with_key(session.timeline, keyed.path, Fraction(1), 0.5))
+    session = replace(session, patches=(Patch("audio/beat", played.path, 0.0, 1.0, "add"),))
+    assert AddStyleChannels(()).apply(session).style_channels == (keyed, played)
+
+
 def test_both_come_back_from_a_file_and_a_damaged_one_is_refused() -> None:
     data = session_to_json(SESSION)
     assert session_from_json(data) == SESSION
@@ -134,8 +144,9 @@ def test_a_model_keeps_the_edits_of_layers_and_channels_that_it_has() -> None:
     fitted = adapt(session, model)
     assert fitted.session.bends == (replace(kept, channels=(0,)),)
     assert fitted.session.style_channels == (StyleChannel(layer, 0, 1.0),)
-    assert any("bends" in change for change in fitted.changes)
+    assert "bends of layers and channels that it does not have were removed" in fitted.changes
     assert any("style channels" in change for change in fitted.changes)
+    assert adapt(Session(bends=(kept,)), model).changes == ("bends were limited to the channels that it has",)
     assert fit_edits(resolve(session).edits, model) == resolve(fitted.session).edits
 
 

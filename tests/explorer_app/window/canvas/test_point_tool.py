@@ -503,6 +503,17 @@ def test_the_brush_paints_the_mask_of_a_blend_and_returns_to_dragging(hand: Hand
     assert not hand.tool.is_on, "a blend that is gone is not painted"
 
 
+def test_keys_leave_points_alone_that_are_hidden_while_a_blend_is_painted(hand: Hand) -> None:
+    hand.controller.editing.edit(AddBlend(Latent()))
+    QTest.mouseClick(hand.tool, LEFT, pos=hand.at(60, 60))
+    pins = hand.points
+    assert pins
+    hand.window.tools.paint_blend(1)
+    for key in (Qt.Key.Key_Right, Qt.Key.Key_Delete):
+        hand.key(key)
+    assert hand.points == pins
+
+
 @BOTH_THEMES
 def test_what_is_frozen_is_striped_in_two_inks(hand: Hand, tokens: theme.Tokens) -> None:
     theme.use(tokens)

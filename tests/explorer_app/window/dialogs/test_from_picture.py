@@ -103,6 +103,17 @@ def test_a_photo_is_searched_side_by_side_and_kept(host: ToolsHost, controller: 
     assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
 
 
+def test_the_frame_can_be_moved_in_a_photo_that_is_thinner_than_a_pixel_of_the_view(
+    host: ToolsHost, controller: FakeController, tmp_path: Path
+) -> None:
+    path = tmp_path / "strip.png"
+    Image.new("RGB", (16, 16000)).save(path)
+    view = opened(host, controller, path).crop
+    drag(view, [view.rect().center(), view.rect().center() + QPoint(0, 20)])
+    QTest.keyClick(view, Qt.Key.Key_Down)
+    assert 7992.0 < view.crop.top < 7993.0
+
+
 def test_a_search_of_the_last_run_begins_with_its_frame_and_its_tuning(
     host: ToolsHost, controller: FakeController, photo: Path
 ) -> None:
@@ -189,3 +200,19 @@ def test_another_photo_takes_the_place_of_the_first(host: ToolsHost, controller:
     second = opened(host, controller, photo)
     assert second is not first
     second.close()
+
+
+def test_another_photo_ends_a_search_with_what_it_has_found(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    first = opened(host, controller, photo)
+    QTest.mouseClick(first.start_button, LEFT)
+    controller.projection_renders.advance(2)
+    found = controller.editing.session
+    second = opened(host, controller, photo)
+    assert second is not first
+    assert controller.editing.session == found
+    assert [entry.label for entry in controller.editing.history.kept] == ["garden"]
+    assert not second.stop_button.isVisible()
+    second.close()
+    assert controller.editing.session == found

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from PySide6.QtGui import QColor, QImage
@@ -12,11 +14,11 @@ from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
 from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import KIND_NAMES, LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.session import Session
+from explorer_app.session.session import ModelReference, Position, Session
 from explorer_app.window.edits.edit_rows import BEND_LABEL_PX
 from explorer_app.window.edits.edits_panel import EditsPanel
 from explorer_app.window.look import theme
-from gpu_backend import ChannelMaps, Latent, Tap
+from gpu_backend import MAX_BENDS, ChannelMaps, Latent, Tap
 from tests.helpers.panels import model_facts
 
 FACTS = model_facts(64)
@@ -133,6 +135,43 @@ def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPane
     assert not panel.isEnabled()
     assert panel.picker.layer.count() == 0
     assert not panel.picker.add.isEnabled()
+
+
+def test_a_picture_with_as_many_bends_as_it_may_have_is_said_to_be_full(panel: EditsPanel) -> None:
+    full = Session(bends=tuple(LayerBend(number, LAYER, "gain", 1.0) for number in range(MAX_BENDS)))
+    panel.show_session(full)
+    panel.add.click()
+    panel.show_maps(maps_of(LAYER))
+    assert not panel.picker.add.isEnabled()
+    assert panel.picker.about.text() == f"A picture has at most {MAX_BENDS} bends; remove one to add another."
+    panel.show_session(Session(bends=full.bends[1:]))
+    assert panel.picker.add.isEnabled()
+    assert panel.picker.about.text().endswith("channels chosen")
+    panel.picker.close()
+
+
+def test_an_open_picker_shows_the_channels_of_another_model(panel: EditsPanel) -> None:
+    calls: list[str] = []
+    panel.maps_requested.connect(calls.append)
+    panel.show_session(Session(tap=Tap(LAYER)))
+    panel.add.click()
+    panel.show_maps(maps_of(LAYER))
+    panel.show_model(FACTS, None)
+    assert panel.picker.channels.count() == 12, "the same model, for example on another device"
+    other = replace(FACTS, model_id="d" * 64)
+    panel.show_model(other, None)
+    panel.show_session(Session(ModelReference(model_id=FACTS.model_id)))
+    assert calls == [LAYER], "the session is not fitted to the model yet"
+    for seed in (1, 2):
+        panel.show_session(Session(ModelReference(model_id=other.model_id), Position(seed, 0.0)))
+    layer = panel.picker.layer.currentText()
+    assert calls == [LAYER, layer]
+    assert "Rendering" in panel.picker.about.text()
+    panel.show_maps(maps_of(layer))
+    assert panel.picker.channels.count() == 0, "of the model before"
+    panel.show_maps(replace(maps_of(layer), model_id=other.model_id))
+    assert panel.picker.channels.count() == 12
+    panel.picker.close()
 
 
 def test_style_channels_are_sliders_and_a_search_shows_how_far_it_is(panel: EditsPanel) -> None:

@@ -316,6 +316,15 @@ def names(strip: WatchedStrip) -> list[str]:
     return [entry.label for entry in strip.kept.entries.entries]
 
 
+def test_a_kept_name_of_several_lines_is_shown_in_one(kept: WatchedStrip) -> None:
+    def seen(name: str) -> QImage:
+        kept.history = kept.history.renamed(1, name)
+        kept.show_history(kept.history)
+        return kept.kept.viewport().grab().toImage()
+
+    assert seen("a\nb") == seen("a\\nb")
+
+
 def test_kept_pictures_are_filtered_by_name(kept: WatchedStrip, qtbot: QtBot) -> None:
     qtbot.keyClicks(kept.filter, "A")
     assert names(kept) == ["Dawn", "Bay", "Alps"]

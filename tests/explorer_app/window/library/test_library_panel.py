@@ -243,3 +243,11 @@ def test_another_panel_takes_a_drop_of_kept_pictures_and_leaves_files_to_the_win
     QApplication.sendEvent(target, drop)
     assert drop.isAccepted()
     assert taken == [((panel.grid.entries.entries[2].number,), QPointF(7, 5))]
+
+
+def test_a_name_of_several_lines_is_shown_in_one(panel: LibraryPanel) -> None:
+    def seen(name: str) -> QImage:
+        panel.show_history(History().with_kept((KeptSession(Session(), name, 0.0),)))
+        return panel.grid.viewport().grab().toImage()
+
+    assert seen("a\nb") == seen("a\\nb")

@@ -180,6 +180,18 @@ def test_the_same_message_again_is_counted_not_stacked(strip: MessageStrip, mess
     qtbot.waitUntil(lambda: len(strip.lines) == 1 and "×3" in strip.lines[0].sentence.text())
 
 
+def test_the_same_words_with_another_action_are_another_message(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    called: list[int] = []
+    for number in (1, 2, 2):
+        action = Action("Keep again", partial(called.append, number) if number == 1 else called.clear, lambda: True)
+        messages.post(Level.INFO, "2 pictures are kept no longer.", action=action)
+    qtbot.waitUntil(lambda: len(strip.lines) == 2 and "×2" in strip.lines[1].sentence.text())
+    strip.lines[0].action_button.click()
+    assert called == [1]
+
+
 def test_details_open_stay_and_are_copied(
     host: QWidget, strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
