@@ -126,7 +126,8 @@ class FrameTimings:
     steps
         In execution order; empty unless the request measured its steps.
     device_ms
-        Busy time of the device, divided equally among the frames of a batch; None on the CPU.
+        Busy time of the device, divided equally among the frames of a batch; None on the CPU. If the last kernel writes
+        a picture's bytes to the host itself, their way there is part of it.
     host_ms
         Work of this process for the frame, without waiting. On the CPU this includes rendering.
     timing_source

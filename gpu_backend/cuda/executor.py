@@ -185,7 +185,7 @@ class CudaExecutor:
         errors: dict[KernelRecipe, KernelError] | None = None,
     ) -> None:
         """Replace these kernels by plain ones from now on."""
-        fused = {launch.recipe for launch in schedule.launches if launch.is_fused}
+        fused = {launch.recipe for launch in schedule.all_launches if launch.is_fused}
         for recipe, why in reasons.items():
             if recipe not in fused or recipe.digest in self._failures:
                 raise (errors or {}).get(recipe) or KernelError(
@@ -253,14 +253,20 @@ class CudaExecutor:
             yield 0, total
             plain = self._bind(self._loaded(plan, target, use_fused=False))
             yield 0, total
-            inputs = self._check_inputs(plain.schedule)
-            steps = check_steps(fused, plain, inputs, wanted, self._make_comparer(), self._record.note)
-            while True:
-                try:
-                    yield next(steps), total
-                except StopIteration as end:
-                    verdicts: dict[KernelRecipe, str] = end.value
-                    return verdicts
+            comparer, verdicts = self._make_comparer(), dict[KernelRecipe, str]()
+            schedule = fused.schedule
+            for candidate in (schedule, schedule.with_zero_copy):
+                left = wanted.intersection(() if candidate is None else candidate.recipes) - set(verdicts)
+                if candidate is None or not left:
+                    continue
+                if fused.schedule is not candidate:
+                    fused.close()
+                    fused = self._bind(candidate)
+                    plain.clear()  # what a launch writes is recognised by its change
+                inputs = self._check_inputs(plain.schedule)
+                steps = check_steps(fused, plain, inputs, left, comparer, self._record.note)
+                verdicts |= yield from _counted(steps, len(verdicts), total)
+            return verdicts
         except DeviceMemoryError:
             return {}
         finally:
@@ -326,6 +332,18 @@ class CudaExecutor:
         if self._load(self._compile([EMPTY], self._target.architecture)):
             return 0.0
         return measure_event_cost(self._driver, self._store.kernels[EMPTY])
+
+
+def _counted(
+    steps: Generator[int, None, dict[KernelRecipe, str]], before: int, total: int
+) -> Generator[tuple[int, int], None, dict[KernelRecipe, str]]:
+    """Yield how many of `total` verdicts there are after each step, `before` of them from other steps."""
+    while True:
+        try:
+            yield before + next(steps), total
+        except StopIteration as end:
+            verdicts: dict[KernelRecipe, str] = end.value
+            return verdicts
 
 
 def _gpu(index: int) -> Gpu:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import field
+from dataclasses import field, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -182,6 +182,9 @@ class Schedule:
     """Launches in order, the regions and constants that they name, and the bytes that all regions take.
 
     `starts` says what inputs hold before anything was copied into them, where that is not zeros.
+
+    `zero_copy` takes the place of the last two launches in a run whose pixels and flags go straight to the host; None
+    if there is no such kernel.
     """
 
     plan: Plan
@@ -190,14 +193,27 @@ class Schedule:
     launches: tuple[Launch, ...]
     nbytes: int
     starts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    zero_copy: Launch | None = None
+
+    @property
+    def with_zero_copy(self) -> Schedule | None:
+        """The same memory with the launches of a run whose bytes go straight to the host."""
+        if self.zero_copy is None:
+            return None
+        return replace(self, launches=(*self.launches[:-2], self.zero_copy), zero_copy=None)
 
     @property
     def recipes(self) -> tuple[KernelRecipe, ...]:
         """Kernels to compile, each once, in order of first use."""
-        return tuple(dict.fromkeys(launch.recipe for launch in self.launches))
+        return tuple(dict.fromkeys(launch.recipe for launch in self.all_launches))
 
     @property
     def optional_outputs(self) -> frozenset[str]:
         """Outputs that a run leaves out unless they are requested."""
         named = (launch.arguments[name] for launch in self.launches for name in launch.optional)
         return frozenset(item.name for item in named if isinstance(item, Address))
+
+    @property
+    def all_launches(self) -> tuple[Launch, ...]:
+        """Those of every run, `zero_copy` included."""
+        return self.launches if self.zero_copy is None else (*self.launches, self.zero_copy)

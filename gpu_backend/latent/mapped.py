@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.latent.classes import class_label
-from gpu_backend.latent.rows import Anchor
+from gpu_backend.latent.rows import Anchor, Mapped
 from gpu_backend.latent.seeds import blend_z
 
 MapOne = Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]
@@ -41,22 +41,28 @@ class MappedAnchors:
         self._c_dim = c_dim
         self._capacity = capacity
         self._kept: OrderedDict[Anchor, NDArray[np.float32]] = OrderedDict()
+        self._last: tuple[tuple[Anchor, ...], Mapped] = (), Mapped({})
+        """What was asked for last, and found: the newest anchors of the cache."""
 
     @property
     def nbytes(self) -> int:
         """Memory of the cached w in bytes."""
         return sum(w.nbytes for w in self._kept.values())
 
-    def fetch(self, anchors: Iterable[Anchor]) -> dict[Anchor, NDArray[np.float32]]:
+    def fetch(self, anchors: tuple[Anchor, ...]) -> Mapped:
         """Return the w of each anchor, (w_dim,) float32; maps points that are not in the cache. Raises RequestError."""
-        found = {anchor: self._one(anchor) for anchor in anchors}
+        if anchors is self._last[0]:
+            return self._last[1]
+        found = Mapped({anchor: self._one(anchor) for anchor in anchors})
         while len(self._kept) > self._capacity:
             self._kept.popitem(last=False)
+        self._last = anchors, found
         return found
 
     def clear(self) -> None:
         """Empty the cache."""
         self._kept.clear()
+        self._last = (), Mapped({})
 
     def _one(self, anchor: Anchor) -> NDArray[np.float32]:
         w = self._kept.get(anchor)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gpu_backend.latent.mapped import MappedAnchors
-from gpu_backend.latent.rows import Anchor, Blend, LatentSpace, anchors_of, blend_rows, recipe_rows, sum_rows
+from gpu_backend.latent.rows import Anchor, Blend, LatentSpace, Mapped, anchors_of, blend_rows, recipe_rows, sum_rows
 from gpu_backend.limits import MAX_RECIPE_SEEDS
 from gpu_backend.recipe import Recipe
 
@@ -78,7 +78,7 @@ class RecentRows:
         for item, (_, weight) in zip(kept, blend, strict=True):
             yield item.rows, weight
 
-    def _keep(self, recipe: Recipe, mapped: Mapping[Anchor, NDArray[np.float32]], anchors: tuple[Anchor, ...]) -> _Kept:
+    def _keep(self, recipe: Recipe, mapped: Mapped, anchors: tuple[Anchor, ...]) -> _Kept:
         item = _Kept(recipe, recipe_rows(recipe, self._space, mapped), len(anchors))
         self._kept[id(recipe)] = item
         return item

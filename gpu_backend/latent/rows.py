@@ -30,6 +30,7 @@ Blend = Sequence[tuple[Recipe, float]]
 Classes = tuple[tuple[int, float], ...]
 """(class, weight) pairs."""
 
+_FEW_SEEDS = 16
 _AVERAGES = 256
 """Capacity of the cache of averages."""
 
@@ -41,6 +42,21 @@ class Anchor(NamedTuple):
 
     seeds: tuple[tuple[int, float], ...]
     classes: Classes
+
+
+class Mapped(dict[Anchor, NDArray[np.float32]]):
+    """Anchors and their w, (w_dim,), before truncation."""
+
+    def __init__(self, found: Mapping[Anchor, NDArray[np.float32]]) -> None:
+        super().__init__(found)
+        self._anchors: tuple[Anchor, ...] = ()
+        self._stacked: NDArray[np.float32] | None = None
+
+    def stacked(self, anchors: tuple[Anchor, ...]) -> NDArray[np.float32]:
+        """Return the w of anchors, (count, w_dim), not to be written to; those of the last call are kept."""
+        if self._stacked is None or anchors is not self._anchors:
+            self._anchors, self._stacked = anchors, np.array([self[anchor] for anchor in anchors])
+        return self._stacked
 
 
 class LatentSpace:
@@ -76,6 +92,11 @@ class LatentSpace:
 
 def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
     """Return the distinct anchors of a blend, in order of first use. Raises RequestError."""
+    if len(blend) == 1 and type(blend[0][0].latent.point) is Point and not blend[0][0].latent.mix:
+        # A plane drag has the same seeds in frame after frame: the same tuple, which `MappedAnchors` recognises.
+        listed = _weighted_anchors(blend[0][0].latent, blend[0][0].latent.point)[0]
+        if len(listed) <= MAX_RECIPE_SEEDS and len(set(listed)) == len(listed):
+            return listed
     anchors: dict[Anchor, None] = {}
     for recipe, _ in blend:
         _add_anchors(anchors, recipe.latent, 0)
@@ -84,7 +105,7 @@ def anchors_of(blend: Blend) -> tuple[Anchor, ...]:
     return tuple(anchors)
 
 
-def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float32]:
+def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapped) -> NDArray[np.float32]:
     """Return the rows of w of a blend of recipes.
 
     Parameters
@@ -108,9 +129,7 @@ def blend_rows(blend: Blend, space: LatentSpace, mapped: Mapping[Anchor, NDArray
     return sum_rows(((recipe_rows(recipe, space, mapped), weight) for recipe, weight in blend), space)
 
 
-def recipe_rows(
-    recipe: Recipe, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
-) -> NDArray[np.float64]:
+def recipe_rows(recipe: Recipe, space: LatentSpace, mapped: Mapped) -> NDArray[np.float64]:
     """Return the rows of w of one recipe, (num_ws, w_dim), or (1, w_dim) if all are the same. Raises RequestError.
 
     Call it while `sum_rows` reads its parts: NumPy does not warn of overflow there, which is refused afterwards.
@@ -140,9 +159,7 @@ def sum_rows(parts: Iterable[tuple[NDArray[np.float64], float]], space: LatentSp
     return repeated
 
 
-def _latent_rows(
-    latent: Latent, truncation: Truncation, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
-) -> NDArray[np.float64]:
+def _latent_rows(latent: Latent, truncation: Truncation, space: LatentSpace, mapped: Mapped) -> NDArray[np.float64]:
     """Return (num_ws, w_dim), or (1, w_dim) while all rows are the same."""
     if isinstance(latent.point, StoredLatent):
         rows = _stored_rows(latent.point, space)
@@ -166,18 +183,16 @@ def _latent_rows(
     return rows
 
 
-def _point_row(latent: Latent, point: Point, mapped: Mapping[Anchor, NDArray[np.float32]]) -> NDArray[np.float64]:
+def _point_row(latent: Latent, point: Point, mapped: Mapped) -> NDArray[np.float64]:
     """Return the w of a point, (w_dim,): products in float32, summed in float64 in the order of the seeds."""
-    weighted = _weighted_anchors(latent, point)
-    products = np.array([mapped[anchor] for anchor, _ in weighted])
-    products *= np.array([weight for _, weight in weighted], products.dtype)[:, None]
+    anchors, weights = _weighted_anchors(latent, point)
+    stacked = mapped.stacked(anchors)
+    products = stacked * np.array(weights, stacked.dtype)[:, None]
     row: NDArray[np.float64] = np.add.reduce(products, axis=0, dtype=np.float64, initial=0.0)
     return row
 
 
-def _arc_row(
-    latent: Latent, arc: Arc, space: LatentSpace, mapped: Mapping[Anchor, NDArray[np.float32]]
-) -> NDArray[np.float64]:
+def _arc_row(latent: Latent, arc: Arc, space: LatentSpace, mapped: Mapped) -> NDArray[np.float64]:
     """Return the w of a point on an arc around the average, (w_dim,); a model without an average has 0."""
     _check_weight(arc.fraction)
     centre = space.average_of(latent.classes) if np.isfinite(space.w_avg).all() else np.zeros(space.w_dim)
@@ -215,8 +230,7 @@ def _add_anchors(anchors: dict[Anchor, None], latent: Latent, depth: int) -> Non
     if not isinstance(latent.point, StoredLatent):
         points = (latent.point.first, latent.point.second) if isinstance(latent.point, Arc) else (latent.point,)
         for point in points:
-            for anchor, _ in _weighted_anchors(latent, point):
-                anchors[anchor] = None
+            anchors.update(dict.fromkeys(_weighted_anchors(latent, point)[0]))
     for source in latent.mix:
         _add_anchors(anchors, source.latent, depth + 1)
 
@@ -232,26 +246,33 @@ def _stored_rows(stored: StoredLatent, space: LatentSpace) -> NDArray[np.float64
     return rows.reshape(stored.num_ws, stored.w_dim)
 
 
-def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, float], ...]:
-    """Return the anchors of a latent's own point: one for each seed in w, a single blended one in z."""
+def _weighted_anchors(latent: Latent, point: Point) -> tuple[tuple[Anchor, ...], tuple[float, ...]]:
+    """Return the anchors of a latent's own point and their weights: one for each seed in w, a blended one in z."""
     given: object = point
     if not isinstance(given, Point):
         raise TypeError(f"The point of a latent is a Point, Arc or StoredLatent, not {given!r:.40}.")
     if not point.seeds:
         raise RequestError("A latent's point must hold at least one seed, but holds none.")
-    for _, weight in point.seeds:
-        _check_weight(weight)
+    seeds, weights = zip(*point.seeds, strict=True)
+    if not all(map(math.isfinite, weights)):
+        for weight in weights:
+            _check_weight(weight)
     if point.space not in _SPACES:
         raise RequestError(f"The space of a point must be one of {', '.join(_SPACES)}, not {point.space!r}.")
     if point.space == "z":
-        return ((Anchor(point.seeds, latent.classes), 1.0),)
-    return tuple([(_seed_anchor(seed, latent.classes), weight) for seed, weight in point.seeds])
+        return (Anchor(point.seeds, latent.classes),), (1.0,)
+    # Few, and all of them int: a cache of more would be large, and takes 1 for 1.0, which is no seed.
+    is_usual = len(seeds) <= _FEW_SEEDS and set(map(type, seeds)) == {int}
+    return (_kept_anchors if is_usual else _seed_anchors)(seeds, latent.classes), weights
 
 
-@lru_cache(maxsize=1024, typed=True)
-def _seed_anchor(seed: int, classes: Classes) -> Anchor:
-    """Return the anchor of a seed alone; the frames of a gesture have the same few."""
-    return Anchor(((seed, 1.0),), classes)
+def _seed_anchors(seeds: tuple[int, ...], classes: Classes) -> tuple[Anchor, ...]:
+    """Return the anchor of each seed alone."""
+    return tuple([Anchor(((seed, 1.0),), classes) for seed in seeds])
+
+
+_kept_anchors = lru_cache(maxsize=256)(_seed_anchors)
+"""The same tuple for the frames of a gesture, which have the same few seeds."""
 
 
 def _check_weight(weight: float) -> None:

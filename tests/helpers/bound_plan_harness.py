@@ -16,7 +16,7 @@ from gpu_backend.cuda.timing.occupancy import kernel_facts
 from gpu_backend.cuda.timing.range_profiler import CountKernels
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from tests.helpers.fake_gpu import FAKE_GPU, FakeDriver
-from tests.helpers.hand_schedule import AREA, BATCH, PAINT, SCALE, hand_driver, hand_schedule
+from tests.helpers.hand_schedule import AREA, BATCH, hand_driver, hand_schedule
 
 
 def make_x(seed: int) -> NDArray[np.float32]:
@@ -31,7 +31,7 @@ class BoundPlanHarness:
         self.driver = made_by(hand_driver().kernels, **settings)
         self.pool = MemoryPool(self.driver)
         self.constants = ConstantStore(self.driver, self.pool)
-        self.kernels = {recipe: self.driver.load(b"", recipe) for recipe in (SCALE, PAINT)}
+        self.kernels = {recipe: self.driver.load(b"", recipe) for recipe in self.schedule().recipes}
         self.count: CountKernels | None = None
         """Reads hardware counters, for plans bound from now on."""
         self.empty = self.driver.load(b"", KernelRecipe("empty"))

@@ -15,6 +15,7 @@ SMALL_STYLEGAN2 = (
     ("orig", 1, 24, 32),
     ("skip", 2, 24, 128),
     ("skip", 1, 128, 32),
+    ("skip", 1, 8, 256),
     ("skip", 2, 128, 64),
 )
 """Architecture, batch, most channels and side."""

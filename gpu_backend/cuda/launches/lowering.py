@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.cuda.launches.gpu_op import Fused, LoweringContext, Refused
 from gpu_backend.cuda.launches.op_table import GPU_OPS
+from gpu_backend.cuda.launches.zero_copy import host_slot, zero_copy
 from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
@@ -69,7 +70,11 @@ def lower(
         for one in steps[:count]:
             starts.update(GPU_OPS[one.main.op].starts(one, context))
         steps = steps[count:]
-    return _placed(plan, Built.joined(pieces), starts)
+    built = Built.joined(pieces)
+    whole = None if is_plain else zero_copy(built.launches, target)
+    if whole is not None and whole.recipe.digest in context.failed:
+        whole = None
+    return _placed(plan, built, starts, whole)
 
 
 def choose_run(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused | Refused]:
@@ -99,13 +104,14 @@ def _declared(plan: Plan) -> tuple[Region, ...]:
     return *inputs, Region("flags", (samples,), "uint32", "output")
 
 
-def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Schedule:
+def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]], whole: Launch | None) -> Schedule:
     """Place every region in one allocation: persistent regions first, inputs together, then scratch by lifetime.
 
-    The flags come right behind the pixels, so that one copy brings both.
+    The flags come right behind the pixels, so that one copy brings both; the host slot right before the rows of w.
     """
     regions = sorted(
-        _merged(built.regions), key=lambda region: _LAST.index(region.name) if region.name in _LAST else -1
+        _merged(built.regions if whole is None else (host_slot(), *built.regions)),
+        key=lambda region: _LAST.index(region.name) if region.name in _LAST else -1,
     )
     end = 0
     placed: list[Region] = []
@@ -115,9 +121,10 @@ def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]]) -> Sch
                 placed.append(replace(region, offset=end))
                 end += _aligned(region.nbytes)
     scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
-    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in built.launches])
+    launches = built.launches if whole is None else (*built.launches, whole)
+    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in launches])
     placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
-    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes, starts)
+    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes, starts, whole)
 
 
 def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:

@@ -94,6 +94,7 @@ def streaming_conv_recipe(work: ConvWork, site: ConvSite, geometry: StreamingCon
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_RGB": int(site.rgb is not None),
         "IMG_CHANNELS": 1 if site.rgb is None else site.rgb.channels,
+        "HAS_PICTURE": 0,
     }
     return KernelRecipe.of("streaming_conv", **defines)
 

@@ -2,12 +2,14 @@
 
 A run is: new inputs into its lane's pinned memory; a copy to the device; the graph; copies of the requested outputs; an
 event. With two lanes, one run is computed while the next is handed over. A caller waits only for the event of its own
-run.
+run. A picture that nothing else is in flight with may have a graph of its own, whose last kernel writes the bytes to
+pinned memory (`Schedule.zero_copy`).
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import time
 from collections import deque
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -21,7 +23,8 @@ from numpy.typing import NDArray
 from gpu_backend.cuda.driver.arguments import PackedArguments, pack_arguments
 from gpu_backend.cuda.driver.interface import Driver, Event, Graph, LoadedKernel
 from gpu_backend.cuda.driver.memory_pool import MemoryPool
-from gpu_backend.cuda.driver.pinned import PinnedRing, address_of, array_over, pinned_memory
+from gpu_backend.cuda.driver.pinned import Memory, PinnedRing, address_of, array_over, pinned_memory
+from gpu_backend.cuda.launches.zero_copy import HOST_SLOT
 from gpu_backend.cuda.running.constants import ConstantStore
 from gpu_backend.cuda.running.observation import observe_layers
 from gpu_backend.cuda.running.pending_run import DeviceRun, Lane
@@ -98,6 +101,13 @@ class CudaBoundPlan:
         self._taken: dict[str, int] = {}
         self._graphs: dict[bool, Graph] = {}
         """By whether optional outputs are among what a run computes."""
+        self._zero_copy = schedule.zero_copy
+        self._zero_copy_kernel = None if self._zero_copy is None else kernels[self._zero_copy.recipe]
+        self._zero_copy_arguments: PackedArguments | None = None
+        self._zero_copy_graph: Graph | None = None
+        self._slot_flags: dict[int, Memory] = {}
+        """By the address of a slot; made once, since a frame waits for it."""
+        self._no_flags = bytes(0 if _BEHIND not in self._regions else self._regions[_BEHIND].nbytes)
         self._captures = 0
         self._is_closed = False
         self._in_slot = _in_slot(self._regions)
@@ -140,7 +150,7 @@ class CudaBoundPlan:
 
     @property
     def captures(self) -> int:
-        """Graphs captured so far: one, another one for optional outputs, and another one once a run was measured."""
+        """Graphs captured so far: one, others for optional outputs and zero copy, and one once a run was measured."""
         return self._captures + self._timer.captures
 
     @property
@@ -242,6 +252,12 @@ class CudaBoundPlan:
             raise ValueError(f"region {name!r} is {region.dtype} {region.shape}, not {array.dtype} {array.shape}")
         self._driver.upload(self._places[name], np.ascontiguousarray(array))
 
+    def clear(self) -> None:
+        """Fill every region with zeros, as when the plan was bound, after all runs so far."""
+        self._enter()
+        assert self._base is not None
+        self._driver.zero(self._base, self._schedule.nbytes)
+
     def launch(self, index: int) -> None:
         """Start one launch of the schedule by itself."""
         self._enter()
@@ -263,9 +279,11 @@ class CudaBoundPlan:
         self._is_closed = True
         self._timer.close()
         driver = self._driver
-        for graph in self._graphs.values():
-            driver.release_graph(graph)
+        for graph in (*self._graphs.values(), self._zero_copy_graph):
+            if graph is not None:
+                driver.release_graph(graph)
         self._graphs.clear()
+        self._zero_copy_graph = None
         for event in self._events:
             driver.release_event(event)
         self._events.clear()
@@ -291,6 +309,8 @@ class CudaBoundPlan:
         self._taken = self._constants.take(schedule.constants)
         for has_optional, packed in self._arguments.items():
             packed += (self._packed(launch, _arguments_of(launch, has_optional)) for launch in schedule.launches)
+        if self._zero_copy is not None:
+            self._zero_copy_arguments = self._packed(self._zero_copy, _arguments_of(self._zero_copy, False))
         for _ in range(_LANES):
             start, end, copied, done = (self._make_event() for _ in range(4))
             lane = Lane(start, end, copied, done, pinned_memory(self._pool, self._inputs.nbytes))
@@ -321,23 +341,28 @@ class CudaBoundPlan:
         # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
         # more than it computes.
         is_plain = not replaces_run or not timer.has_total or has_optional
-        if is_plain and use_graph and has_optional not in self._graphs:
-            # Before anything is enqueued: what a capture needs may wait for the device.
-            launch_all = partial(self._launch_all, self._arguments[has_optional])
-            self._graphs[has_optional] = self._pool.make(lambda: driver.capture(launch_all))
-            self._captures += 1
         slot = self._ring.take() if self._ring is not None and _KEPT in outputs else None
         wanted = outputs if slot is None else tuple([name for name in outputs if name not in self._in_slot])
+        is_alone = not (wanted or measure or self._in_flight)
+        is_zero_copy = slot is not None and is_alone and use_graph and self._zero_copy is not None
         try:
+            graph = None
+            if is_plain and use_graph:
+                # Before anything is enqueued: what a capture needs may wait for the device.
+                graph = self._zero_copy_graph if is_zero_copy else self._graphs.get(has_optional)
+                if graph is None:
+                    graph = self._capture(has_optional=has_optional, is_zero_copy=is_zero_copy)
             for name in wanted:
                 if name not in lane.outputs:
                     lane.outputs[name] = pinned_memory(self._pool, self._regions[name].nbytes)
+            if slot is not None and is_zero_copy:
+                self._name_slot(slot)
             self._send_inputs(lane)
             driver.record(lane.start)
             if not is_plain:
                 timer.replay()
-            elif use_graph:
-                driver.replay(self._graphs[has_optional])
+            elif graph is not None:
+                driver.replay(graph)
             else:
                 self._launch_all(self._arguments[has_optional])
             driver.record(lane.end)
@@ -347,7 +372,7 @@ class CudaBoundPlan:
                 self._copy_out(name, address_of(lane.outputs[name]))
             if slot is not None and self._in_flight:
                 self._copy_pixels_beside(lane, slot)
-            else:
+            elif not is_zero_copy:
                 if slot is not None:
                     driver.copy_out(slot, self._places[_KEPT], self._slot_nbytes)
                 driver.record(lane.done)
@@ -358,7 +383,7 @@ class CudaBoundPlan:
                 self._ring.put_back(slot)
             raise
         # From here on the device is busy: what remains costs a frame no time.
-        run = DeviceRun(lane, wanted, self._finish)
+        run = DeviceRun(lane, lane.end if is_zero_copy else lane.done, wanted, self._finish)
         if slot is not None and self._ring is not None:
             memory = self._ring.hand_out(slot)
             run.picture = {
@@ -366,10 +391,44 @@ class CudaBoundPlan:
                 for name, (region, at) in self._in_slot.items()
                 if name in outputs
             }
-        run.is_replay, run.is_measured = is_plain and use_graph, measure
+        # The time of a run that also brings its bytes to the host is not the one that steps add up to.
+        run.is_replay, run.is_measured = is_plain and use_graph and not is_zero_copy, measure
         self._free.popleft()
         self._in_flight.append(run)
         return run
+
+    def _capture(self, *, has_optional: bool, is_zero_copy: bool) -> Graph:
+        """Capture all launches; with `is_zero_copy`, the last one writes to the slot that `_name_slot` names."""
+
+        def work() -> None:
+            if not is_zero_copy:
+                self._launch_all(self._arguments[has_optional])
+                return
+            launch, kernel, arguments = self._zero_copy, self._zero_copy_kernel, self._zero_copy_arguments
+            assert launch is not None
+            assert kernel is not None
+            assert arguments is not None
+            count = len(self._kernels) - 2
+            self._launch_all(self._arguments[False], count)
+            place = launch.grid, launch.block, launch.shared_nbytes
+            self._driver.launch(kernel, *place, arguments, follows_kernel=count > 0)
+
+        graph = self._pool.make(lambda: self._driver.capture(work))
+        if is_zero_copy:
+            self._zero_copy_graph = graph
+        else:
+            self._graphs[has_optional] = graph
+        self._captures += 1
+        return graph
+
+    def _name_slot(self, slot: int) -> None:
+        """Tell the next run where its bytes go, and clear the flags there, which its kernel may set."""
+        self._inputs.put(HOST_SLOT, slot)
+        flags = self._slot_flags.get(slot)
+        if flags is None:
+            region, at = self._in_slot[_BEHIND]
+            flags = self._slot_flags[slot] = (ctypes.c_char * region.nbytes).from_address(slot + at)
+        flags.raw = self._no_flags
 
     def _copy_pixels_beside(self, lane: Lane, slot: int) -> None:
         """Copy the pixels while the next run is computed: another one is in flight, so there will be a next one."""
@@ -392,8 +451,8 @@ class CudaBoundPlan:
             self._driver.copy_in(self._base + copy.target, address + copy.source, copy.nbytes)
         self._inputs.sent()
 
-    def _launch_all(self, arguments: Sequence[PackedArguments]) -> None:
-        for index in range(len(self._kernels)):
+    def _launch_all(self, arguments: Sequence[PackedArguments], count: int | None = None) -> None:
+        for index in range(len(self._kernels) if count is None else count):
             self._launch(arguments, index, follows_kernel=index > 0)
 
     def _run_launches(self) -> None:
@@ -412,7 +471,7 @@ class CudaBoundPlan:
         start_s = time.perf_counter()
         try:
             self._driver.enter()
-            self._driver.wait(run.lane.done)
+            self._driver.wait(run.done)
             run.waited_ms += (time.perf_counter() - start_s) * 1e3
             self._take_times(run)
             run.succeed(self._gather(run))

@@ -43,6 +43,8 @@ class DeviceRun:
 
     Parameters
     ----------
+    done
+        Event after which its outputs are on the host.
     wanted
         Outputs that are copied to the lane's own memory.
     finish
@@ -55,8 +57,9 @@ class DeviceRun:
         slots are lent or no pixels are requested.
     """
 
-    def __init__(self, lane: Lane, wanted: tuple[str, ...], finish: Callable[[DeviceRun], None]) -> None:
+    def __init__(self, lane: Lane, done: Event, wanted: tuple[str, ...], finish: Callable[[DeviceRun], None]) -> None:
         self.lane = lane
+        self.done = done
         self.wanted = wanted
         self.picture: Mapping[str, NDArray[Any]] = {}
         self.is_replay = False

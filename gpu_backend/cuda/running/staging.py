@@ -57,6 +57,7 @@ class HeldInputs:
                 end = start + region.nbytes
                 self._spans[name] = (start, end)
                 self._arrays[name] = self.memory[start:end].view(region.dtype).reshape(region.shape)
+        self._words = {name: array.data for name, array in self._arrays.items() if array.dtype == np.uint64}
         self._unsent = set(self._arrays)
         self._copies: dict[frozenset[str], tuple[Copy, ...]] = {}
         """By the inputs that were taken: the frames of a gesture take the same."""
@@ -82,6 +83,11 @@ class HeldInputs:
         for name, array in inputs.items():
             np.copyto(self._arrays[name], array)
             self._unsent.add(name)
+
+    def put(self, name: str, number: int) -> None:
+        """Keep a new value of an input of 64 bits that is there."""
+        self._words[name][0] = number
+        self._unsent.add(name)
 
     def copies(self) -> tuple[Copy, ...]:
         """What has to be copied, so that the device has what was taken since `sent`; at the beginning everything."""

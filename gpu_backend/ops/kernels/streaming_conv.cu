@@ -6,6 +6,7 @@
 //     SHARED_NBYTES: StreamingConvGeometry.dynamic_nbytes, for weights and stages
 //     ACTIVATION: linear, relu or lrelu. FP8_X, FP8_Y: see parts/e4m3.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
+//     HAS_PICTURE: with HAS_RGB, the whole picture in place of the products, as parts/picture_rows.cuh says
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
 #include "parts/registers.cuh"
@@ -13,6 +14,9 @@
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
 #include "parts/streaming_rows.cuh"
+#if HAS_PICTURE
+#include "parts/picture_rows.cuh"
+#endif
 
 enum : int {
     OVERLAPS = CHANNELS <= 32,  // the epilogue of a row with the products of the next: of 64 channels it takes 9 % longer
@@ -49,6 +53,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
     float noise_strength, int noise_layer,
 #if HAS_RGB
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
+#endif
+#if HAS_PICTURE
+    PICTURE_ROWS_PARAMETERS,
 #endif
     int side, int cout, int demod_stride, int style_stride, float gain, float clamp, const __grid_constant__ TensorMap tma_map) {
 #if !HAS_RGB  // named in branches that are not compiled
@@ -99,6 +106,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
     const long long first_pixel = static_cast<long long>(sample) * side * side;
     const unsigned bound = to_half2(clamp, clamp);
     float noise_value = noise_of(0);
+#if HAS_PICTURE
+    PictureRows picture(picture_bias, picture_clamp, picture_previous, picture_taps, image, host_slot, flag_at, side, strip.first_column, strip.warpgroup, first_row);
+#endif
     unsigned words[2][NF];  // of the row of outputs that ended last: sums times demodulation, plus bias
 
     // The rest of the epilogue of a row of outputs.
@@ -125,11 +135,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
                 const unsigned second = n + 1 < NF ? *reinterpret_cast<const unsigned*>(from + 8) : 0u;
                 mma_m16n8k16(rgb, left, *reinterpret_cast<const unsigned*>(from), second);
             }
+#if HAS_PICTURE
+            picture.take(rgb, first_row + row);
+#else
             float* const to = rgb_parts + first_pixel * IMG_CHANNELS + (pixel * IMG_CHANNELS + places);
 #pragma unroll
             for (int c = 0; c < 4; ++c) {
                 if (places + (c & 1) < IMG_CHANNELS && is_inside[c / 2]) to[c / 2 * (8 * IMG_CHANNELS) + (c & 1)] = rgb[c];
             }
+#endif
         }
 #pragma unroll
         for (int kind = 0; kind < 2; ++kind) {
@@ -168,4 +182,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
     };
     wait_barrier(shared_address(&weights_full), 0);
     stream_rows<OVERLAPS>(strip, pool, [](int) {}, take, finish_row);
+#if HAS_PICTURE
+    picture.end();
+#endif
 }

@@ -30,7 +30,7 @@ __device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const floa
 #pragma unroll
         for (int i = 0; i < IMG_CHANNELS; ++i) {
             const float high = has_above ? from[i] : 0.0f, deep = has_below ? from[low_side * IMG_CHANNELS + i] : 0.0f;
-            kept[x][i] = above * high + below * deep;
+            kept[x][i] = doubled_from(high, above, deep, below);
         }
     }
 #pragma unroll
@@ -38,7 +38,7 @@ __device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const floa
         const int x = (p + 1) / 2;
 #pragma unroll
         for (int i = 0; i < IMG_CHANNELS; ++i) {
-            v[p * IMG_CHANNELS + i] += taps[p & 1 ? 2 : 3] * kept[x][i] + taps[p & 1 ? 0 : 1] * kept[x + 1][i];
+            v[p * IMG_CHANNELS + i] += doubled_from(kept[x][i], taps[p & 1 ? 2 : 3], kept[x + 1][i], taps[p & 1 ? 0 : 1]);
         }
     }
 }

@@ -35,6 +35,7 @@ from tests.helpers.hand_schedule import (
     scale_wrongly,
 )
 from tests.helpers.networks import make_stylegan2
+from tests.helpers.zero_copy_schedule import WHOLE, ZeroCopyDriver, whole, zero_copy_lower
 
 PLAN = hand_schedule().plan
 
@@ -196,6 +197,39 @@ def test_a_kernel_that_computes_something_wrong_is_named_and_gives_way(bench: Be
     assert labels(bound) == ["plain_scale", "paint"]
     assert bound.schedule.launches[0].reason == "its self-check was off by 10.0% in first"
     assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+
+
+def test_the_kernel_that_writes_to_the_host_is_checked_like_others(bench: Bench) -> None:
+    driver = ZeroCopyDriver()
+    bound = bench.open(driver, zero_copy_lower).bind(PLAN)
+    assert WHOLE in bench.compiled
+    assert SelfCheckRecord(bench.folder, "driver").knows(WHOLE)
+    driver.copies_out.clear()
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+    assert driver.copies_out == []
+    second = ZeroCopyDriver()
+    bench.open(second, zero_copy_lower).bind(PLAN)
+    assert second.launches == 0
+
+
+def test_where_it_is_wrong_or_does_not_compile_the_bytes_are_copied(bench: Bench) -> None:
+    def wrong(driver: FakeDriver, image: int, **arguments: Any) -> None:
+        whole(driver, image, **arguments)
+        if image:
+            driver.view(image, (BATCH * AREA,), "float32")[:] *= np.float32(1.1)
+
+    driver = ZeroCopyDriver(run=wrong)
+    executor = bench.open(driver, zero_copy_lower)
+    bound = executor.bind(PLAN)
+    assert executor.fallbacks == {WHOLE.digest: "its self-check was off by 10.0% in first"}
+    driver.copies_out.clear()
+    assert np.array_equal(bound.run({"x": make_x()})["pixels"], expected_pixels(make_x()))
+    assert len(driver.copies_out) == 1
+    bench.folder = bench.folder / "other"
+    bench.broken = {WHOLE}
+    executor = bench.open(ZeroCopyDriver(), zero_copy_lower)
+    assert labels(executor.bind(PLAN)) == ["scale", "paint"]
+    assert executor.fallbacks == {WHOLE.digest: "it is broken"}
 
 
 class Unwilling(FakeDriver):

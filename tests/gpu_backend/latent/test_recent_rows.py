@@ -6,6 +6,7 @@ import pytest
 from gpu_backend.errors import RequestError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.latent.mapped import MappedAnchors
+from gpu_backend.latent.plane import plane_point
 from gpu_backend.latent.recent_rows import CAPACITY, RecentRows
 from gpu_backend.latent.rows import Blend, LatentSpace, anchors_of, blend_rows
 from gpu_backend.limits import MAX_RECIPE_SEEDS
@@ -45,6 +46,16 @@ def test_a_path_between_two_recipes_gives_the_bits_of_each_frame_alone() -> None
         blend = ((first, 1.0 - share), (second, share))
         assert np.array_equal(mapping.recent.rows_of(blend), anew(blend))
     assert np.array_equal(mapping.recent.rows_of(((second, 1.0),)), anew(((second, 1.0),)))
+
+
+def test_frames_of_a_plane_drag_share_their_anchors_and_have_the_bits_of_each_alone() -> None:
+    mapping = Mapping()
+    points = [plane_point(10.2 + 0.01 * step, 4.7) for step in range(8)]
+    blends = [((Recipe(Latent(point), Truncation(0.7)), 1.0),) for point in points]
+    assert all(anchors_of(blend) is anchors_of(blends[0]) for blend in blends)
+    for blend in (*blends, blends[0]):
+        assert np.array_equal(mapping.recent.rows_of(blend), anew(blend))
+    assert mapping.runs == len(points[0].seeds)
 
 
 def test_recipes_that_are_repeated_are_neither_mapped_nor_computed_again(monkeypatch: pytest.MonkeyPatch) -> None:

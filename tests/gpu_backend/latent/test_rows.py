@@ -20,7 +20,7 @@ from gpu_backend import (
     stored_latent,
 )
 from gpu_backend.latent.directions import Directions
-from gpu_backend.latent.rows import Anchor, LatentSpace, anchors_of, blend_rows
+from gpu_backend.latent.rows import Anchor, LatentSpace, Mapped, anchors_of, blend_rows
 
 NUM_WS, W_DIM = 6, 4
 W_AVG = np.array([0.5, -0.5, 0.25, 1.0], dtype=np.float32)
@@ -37,7 +37,7 @@ def fake_map(anchor: Anchor) -> np.ndarray:
 
 
 def rows_of(*blend: tuple[Recipe, float]) -> np.ndarray:
-    return blend_rows(blend, SPACE, {anchor: fake_map(anchor) for anchor in anchors_of(blend)})
+    return blend_rows(blend, SPACE, Mapped({anchor: fake_map(anchor) for anchor in anchors_of(blend)}))
 
 
 def w(seed: int, *classes: tuple[int, float]) -> np.ndarray:

@@ -4,6 +4,11 @@
 #pragma once
 #include "parts/types.cuh"
 
+// The products of two neighbours of a picture along an axis and their taps: in every kernel the same roundings, so that pictures have the same bytes.
+__device__ __forceinline__ float doubled_from(float first, float first_tap, float second, float second_tap) {
+    return __fmaf_rn(first_tap, first, __fmul_rn(second_tap, second));
+}
+
 // Adds N neighbouring channels of U(low) at (row, column). `low`: (side / 2, side / 2, stride), at the first channel.
 template <int N, typename S>
 __device__ __forceinline__ void add_doubled(

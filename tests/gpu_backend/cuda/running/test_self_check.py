@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection
+from dataclasses import replace
 from pathlib import Path
 from zlib import crc32
 
@@ -136,7 +137,7 @@ def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(arc
     on_hopper = architecture == "skip on Hopper"
     fused, plain = both_ways_on_hopper() if on_hopper else both_ways(architecture=architecture)
     assert on_hopper == any(launch.label == "streaming_up_conv" for launch in fused.launches)
-    doubtful = doubtful_recipes(fused, plain)
+    doubtful = doubtful_recipes(replace(fused, zero_copy=None), plain)
     assert doubtful
     fused_log: list[str] = []
     plain_log: list[str] = []
@@ -146,6 +147,20 @@ def test_every_fused_kernel_of_a_network_is_run_beside_its_plain_counterpart(arc
     assert fused_log == [
         f"{launch.layer} {launch.label}" for launch in fused.launches if launch.recipe not in set(plain.recipes)
     ]
+
+
+def test_the_kernel_that_writes_to_the_host_is_run_beside_the_plain_ones_of_its_layers() -> None:
+    fused, plain = both_ways_on_hopper()
+    whole = fused.with_zero_copy
+    assert whole is not None
+    assert fused.zero_copy is not None
+    recipe = fused.zero_copy.recipe
+    assert recipe in doubtful_recipes(fused, plain)
+    log: list[str] = []
+    assert judged(whole, plain, {recipe}, fused_log=log) == {recipe: ""}
+    assert log == ["synthesis.b512.conv1 streaming_conv"]
+    (why,) = judged(whole, plain, {recipe}, offset=0.5).values()
+    assert "off by" in why
 
 
 def test_kernels_that_are_off_are_named_with_their_layer() -> None:
