@@ -86,7 +86,7 @@ def trained(
             write_table(table, folder, "training")
             judging_s = time.perf_counter() - began_s - took_s
     assert training.found is not None
-    write_encoder(training.found, folder / _FILE, model.facts.model_id, model.spec.w_dim)
+    write_encoder(training.found, folder / _FILE, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
     return training.found
 
 
@@ -211,7 +211,7 @@ def main(words: Sequence[str] | None = None) -> None:
         if (shipped := open_encoder(model, network)) is not None:
             encoders["the shipped encoder"] = shipped
         if (options.out / _FILE).is_file():
-            stored = read_encoder(options.out / _FILE, model.facts.model_id, model.spec.w_dim)
+            stored = read_encoder(options.out / _FILE, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
             encoders["the trained encoder"] = PictureEncoder.from_file(stored, network.mean_w)
         searched(model, network, pictures, encoders, options.searches, options.out)
     if "late" in options.parts:

@@ -30,7 +30,7 @@ def test_each_part_writes_its_table(
     model = read_model(file)
     mean = torch.from_numpy(model.mean_w.copy())
     stored: EncoderFile = PictureEncoder.fresh(16, mean, torch.ones_like(mean)).to_file(1, 0.5)
-    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim)
+    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
     monkeypatch.setattr(goals, "bundled_model", lambda: file)
     monkeypatch.setattr(sys.modules["encoder_benchmark"], "_CANDIDATES", 8)
     monkeypatch.setattr(goals, "unseen_pictures", lambda side, number: torch.zeros(number, 3, side, side).unbind(0))

@@ -50,7 +50,7 @@ def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(comma
     assert "hills.encoder.safetensors reads pictures of hills" in outcome.err
     found = read_model(model)
     facts = found.facts
-    assert read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps == 2
+    assert read_encoder(encoder_path(model), facts.model_id, facts.w_dim, facts.num_ws).steps == 2
     encoder = open_encoder(found, open_gradients(found, device="cpu"))
     assert encoder is not None
     assert encoder.encode(torch.zeros(1, 3, 16, 16)).shape == (1, facts.w_dim)
@@ -58,7 +58,7 @@ def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(comma
     assert "was trained for 2 steps already" in command("encode", "--network", model, "--steps", 1, "--resume").sentence
     assert "from 0 up" in command("encode", "--network", model, "--seed", -1, "--overwrite").sentence
     assert command("encode", "--network", model, "--steps", 3, "--device", "cpu", "--resume").status == 0
-    assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps <= 3
+    assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim, facts.num_ws).steps <= 3
 
 
 def test_a_damaged_encoder_is_reported_and_not_used(
