@@ -6,9 +6,9 @@
 
 Stages as of Karras et al. 2020b (appendix D), the loss of `picture_loss`, without a foreign network. Variables are
 coordinates along the principal directions of w, and L-BFGS moves them: those of one row for all layers in their
-deviations, those of each row, and of all rows together, in units in which the picture changes alike (`row_scales`). An
-encoder's answer is near already, so from there each row is searched at once, without drafts. Drafts are read off
-features (`matched_drafts`), since a network's own are too far from its pictures.
+deviations, those of each row, and of all rows together, in units in which the picture changes alike (`row_scales`),
+learnt with the encoder or measured. An encoder's answer is near already, so from there each row is searched at once,
+without drafts. Drafts are read off features (`matched_drafts`), since a network's own are too far from its pictures.
 
 The full picture of a draft may get worse while the draft gets better, for drawings after some 25 passes at 64 x 64; the
 full resolution is still reached sooner from the last one. So the best so far is chosen by full pictures, which are
@@ -35,7 +35,7 @@ from torch.nn import functional
 
 from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
-from gpu_backend.gradients.latents import latent_statistics, sample_w
+from gpu_backend.gradients.latents import sample_w, search_axes
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses, cancelled_by
 from gpu_backend.gradients.picture_features import PictureFeatures
@@ -73,8 +73,6 @@ _PULL = 0.02
 """Of the rows towards their mean; in deviations, squared."""
 _PRIOR = 0.02
 """The same of w towards its own mean, at drafts: they look like pictures only where the model's latents usually are."""
-_SHORTEST = 0.01
-"""Shortest principal direction, relative to the longest: what hardly varies keeps a unit that can be followed."""
 
 
 def pictures_together(network: DifferentiableNetwork) -> int:
@@ -133,11 +131,10 @@ class Projection:
             raise RequestError("The random latents of a projection need some time.")
         self._targets = network.tensor(given)
         self._encoder, self._features = encoder, features
-        directions = latent_statistics(network, directions=spec.w_dim).directions
-        lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
-        self._axes = directions * ((_SHORTEST * lengths.max()).clamp(min=1e-12) / lengths).clamp(min=1.0)
+        learnt = None if encoder is None else encoder.scales
+        self._axes = search_axes(network) if learnt is None else network.tensor(learnt.axes)
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
-        self._scales = RowScales(network, self._axes)
+        self._scales = RowScales(network, self._axes, learnt)
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
         count = len(given)
         self._passes = self._opened_passes(count)
