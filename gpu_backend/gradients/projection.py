@@ -1,6 +1,7 @@
 """Projection: the rows of w whose pictures are nearest to given ones.
 
-1. An encoder's answers where the model has one, and the best of many random latents, compared at a draft resolution,
+1. An encoder's answers where the model has one, w = E(target) and w + E(target) - E(G(w)), and the best of many random
+   latents, compared at a draft resolution,
 2. w, one row for all, from several of these at draft resolutions, and then from the best at the full one,
 3. each row by itself, and all rows together, at the full resolution, with a pull of rows towards their mean.
 
@@ -198,16 +199,15 @@ class Projection:
 
     def _steps(self) -> Iterator[ProjectionReport]:
         limit = self._time_limit()
-        if self._drafts.missing and (self._encoder is not None or limit.is_set):
+        # Where time is limited the mean of w takes the place of an answer: it is nearer than most random latents.
+        guesses = self._guesses() if self._encoder is not None or limit.is_set else None
+        if guesses is not None and (self._encoder is not None or self._drafts.missing):
             # Fitting takes as long as some steps, and until then there would be nothing to show.
-            with torch.no_grad():
-                answers = self._shared(self._guesses()[:, None]).expand_as(self._best)
-                losses = PictureLoss(self._targets, self._features)(self._network.picture(answers))
-            self._keep(answers, losses, self._full)
+            guesses = self._judged(guesses)
             yield self._reported("random", 0, self._candidates, self._full)
         for done, wanted in self._drafts.fit(limit):
             yield self._reported("drafts", done, wanted, self._random_side)
-        starts = yield from self._try_candidates()
+        starts = yield from self._try_candidates(guesses)
         for done, wanted in self._scales.measure(self._time_limit(), self._passes):
             yield self._reported("scales", done, wanted, self._random_side)
         total = self._settings.steps
@@ -222,10 +222,21 @@ class Projection:
         rows = starts[:, :1].expand(-1, -1, self._network.spec.num_ws, -1)
         yield from self._descend("rows", rows, self._full, first, total)
 
-    def _try_candidates(self) -> Generator[ProjectionReport, None, Tensor]:
-        """Compare the encoder's answers and random latents, truncated to 0.7, where pictures look right.
+    @torch.no_grad()
+    def _judged(self, guesses: Tensor) -> Tensor:
+        """Keep guesses (count or 1, w_dim) by their full pictures; return them and, of an encoder, those corrected.
 
-        Where time is limited the mean of w takes the place of an answer: it is nearer than most random latents.
+        What an encoder misreads of its answer's picture is about what it misreads of the target.
+        """
+        rows = self._shared(guesses[:, None]).expand_as(self._best)
+        pictures = self._passes.picture(rows)
+        self._keep(rows, self._full_loss()(pictures), self._full)
+        if self._encoder is None:
+            return guesses
+        return torch.cat([guesses, 2.0 * guesses - self._encoder.encode(pictures.clamp(-1, 1))])
+
+    def _try_candidates(self, guesses: Tensor | None) -> Generator[ProjectionReport, None, Tensor]:
+        """Compare guesses (any, w_dim) and random latents, truncated to 0.7, where pictures look right.
 
         Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
         """
@@ -233,14 +244,15 @@ class Projection:
         mean = self._network.mean_w
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
         limit = self._time_limit()
-        if self._encoder is not None or limit.is_set:
-            # Guesses come first. With one picture, the guess takes the place of a random latent.
-            candidates = torch.cat([self._guesses(), candidates[: total - 1]])
+        if guesses is not None:
+            # Guesses come first. With one picture, they take the places of random latents.
+            candidates = torch.cat([guesses, candidates[: max(0, total - -(-len(guesses) // count))]])
         losses = candidates.new_full((count, len(candidates)), math.inf)
-        guesses = len(candidates) - total
+        more = len(candidates) - total
+        least = 1 if guesses is None else len(guesses)
         compared = [PictureLoss(target[None]) for target in self._targets_at(side)]
         first = 0
-        while first < limit.fitting(len(candidates), guesses + 1):
+        while first < limit.fitting(len(candidates), least):
             some = candidates[first : first + self._batch(limit)]
             with torch.no_grad(), limit.pieces(len(some)):
                 pictures = self._drafts.picture(self._shared(some[:, None]), side)
@@ -249,8 +261,8 @@ class Projection:
                 best, places = losses.min(1)
                 self._keep(self._shared(candidates[places][:, None]), best, side)
             first += len(some)
-            wanted = limit.fitting(len(candidates), guesses + 1)
-            yield self._reported("random", max(1, first - guesses), max(1, wanted - guesses), side)
+            wanted = limit.fitting(len(candidates), least)
+            yield self._reported("random", max(1, first - more), max(1, wanted - more), side)
         starts = min(_STARTS.get(self._network.device.type, 1), len(candidates))
         places = losses.nan_to_num(nan=math.inf).argsort(1)[:, :starts]
         return self._coordinates(candidates[places])[:, :, None]
