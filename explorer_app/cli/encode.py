@@ -137,7 +137,7 @@ def _conclude(
 
 def _progress_text(report: EncoderReport, seconds_left: float | None) -> str:
     if report.probes:
-        return f"Scales of searches: {report.probes:,} of {report.most_probes:,} passes"
+        return f"Measuring scales of searches: {report.probes:,} of {report.most_probes:,} passes"
     text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
     if math.isfinite(report.error):
         text += f", error {report.error:.3f}"

@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from explorer_app.cli.console import Console
-from explorer_app.cli.encode import train
+from explorer_app.cli.encode import _progress_text, train
 from gpu_backend import (
     EncoderReport,
     EncoderTraining,
@@ -129,6 +129,11 @@ def test_the_time_left_counts_steps_and_not_the_pictures_before_them() -> None:
     assert shown.count("left") == 2
     assert "Step 10 of 100, 9 pictures, error 0.500, 9 min 00 s left" in shown
     assert "Step 20 of 100, 9 pictures, error 0.500, 8 min 00 s left" in shown
+
+
+def test_passes_after_the_last_step_are_counted() -> None:
+    report = EncoderReport(100, 100, 9, 0.5, 0.95, probes=1000, most_probes=2048)
+    assert _progress_text(report, None) == "Measuring scales of searches: 1,000 of 2,048 passes"
 
 
 def test_better_encoders_are_written_now_and_then_and_the_best_at_the_end() -> None:
