@@ -47,6 +47,7 @@ from gpu_backend import (
     write_encoder,
 )
 from gpu_backend.gradients.picture_loss import psnr, ssim
+from gpu_backend.model.search_scales import SearchScales
 
 _FILE = "trained.encoder.safetensors"
 _CANDIDATES = 500
@@ -86,7 +87,7 @@ def trained(
             write_table(table, folder, "training")
             judging_s = time.perf_counter() - began_s - took_s
     assert training.found is not None
-    write_encoder(training.found, folder / _FILE, model.facts.model_id, model.spec.w_dim)
+    write_encoder(training.found, folder / _FILE, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
     return training.found
 
 
@@ -94,12 +95,12 @@ def searched(
     model: Model,
     network: DifferentiableNetwork,
     pictures: Mapping[str, Tensor],
-    encoders: Mapping[str, PictureEncoder | None],
+    encoders: Mapping[str, PictureEncoder | SearchScales | None],
     steps: Sequence[int],
     folder: Path,
     table_name: str = "searches",
 ) -> None:
-    """Write the table of searches, those of a kind of pictures together."""
+    """Write the table of searches, those of a kind of pictures together; of scales, from random latents."""
     features = open_features(model, network, open_encoder(model, network))
     table: list[dict[str, Any]] = []
     for kind, targets in pictures.items():
@@ -207,11 +208,11 @@ def main(words: Sequence[str] | None = None) -> None:
     if "training" in options.parts:
         trained(model, network, pictures, EncoderSettings(options.steps), options.at, options.out)
     if "searches" in options.parts:
-        encoders: dict[str, PictureEncoder | None] = {"random latents": None}
+        encoders: dict[str, PictureEncoder | SearchScales | None] = {"random latents": None}
         if (shipped := open_encoder(model, network)) is not None:
             encoders["the shipped encoder"] = shipped
         if (options.out / _FILE).is_file():
-            stored = read_encoder(options.out / _FILE, model.facts.model_id, model.spec.w_dim)
+            stored = read_encoder(options.out / _FILE, model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
             encoders["the trained encoder"] = PictureEncoder.from_file(stored, network.mean_w)
         searched(model, network, pictures, encoders, options.searches, options.out)
     if "late" in options.parts:

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 from torch import Tensor
 
 from explorer_app.assets import bundled_model
@@ -37,6 +37,8 @@ from gpu_backend import (
     read_model,
 )
 from gpu_backend.gradients.picture_loss import psnr
+from gpu_backend.gradients.row_scales import RowScales
+from gpu_backend.model.search_scales import SearchScales
 from gpu_backend.training.world import draw, sample_factors
 
 RESULTS = Path(__file__).resolve().parents[1] / "assets" / "results" / "projection"
@@ -63,9 +65,25 @@ def unseen_pictures(side: int, number: int) -> Iterator[Tensor]:
     yield from draw(factors, torch.arange(number) + _DRAWN_FROM, side, device="cpu").float()
 
 
+class _WithScales(Projection):
+    """A search from random latents alone, with the scales that an encoder brings."""
+
+    def __init__(
+        self,
+        network: DifferentiableNetwork,
+        targets: ArrayLike,
+        settings: ProjectionSettings,
+        features: PictureFeatures | None,
+        scales: SearchScales,
+    ) -> None:
+        super().__init__(network, targets, settings, None, features)
+        self._axes = network.tensor(scales.axes)
+        self._scales = RowScales(network, self._axes, scales)
+
+
 def project(
     network: DifferentiableNetwork,
-    encoder: PictureEncoder | None,
+    encoder: PictureEncoder | SearchScales | None,
     targets: Tensor,
     features: PictureFeatures | None,
     settings: ProjectionSettings,
@@ -74,10 +92,15 @@ def project(
 ) -> list[dict[str, Any]]:
     """Project pictures (count, 3, side, side) together; return for each its PSNR in dB after each stage, and times.
 
-    The PSNR is also that of the best so far after `at_cpu_s` seconds of processor time, of all pictures together.
+    With scales instead of an encoder the search begins with random latents. The PSNR is also that of the best so far
+    after `at_cpu_s` seconds of processor time, of all pictures together.
     """
     began_s, began_cpu_s = time.perf_counter(), time.process_time()
-    projection = Projection(network, targets.clamp(-1, 1).numpy(), settings, encoder, features)
+    given = targets.clamp(-1, 1).numpy()
+    if isinstance(encoder, SearchScales):
+        projection: Projection = _WithScales(network, given, settings, features, encoder)
+    else:
+        projection = Projection(network, given, settings, encoder, features)
     after: list[dict[str, Any]] = [{f"at_{seconds:g}s_db": "" for seconds in at_cpu_s} for _ in targets]
     measuring_s, measuring_cpu_s, stages_s = 0.0, 0.0, time.perf_counter()
     due = sorted(at_cpu_s)

@@ -4,7 +4,7 @@
               without features and with those of a discriminator of random weights, and the bundled model with and
               without its encoder
 ``starts``    PSNR of pictures of the bundled model (known) and of drawings (unseen), 16 that are searched together,
-              after few steps from random latents and from the encoder
+              after few steps from random latents, with and without the encoder's scales, and from the encoder
 ``drawings``  PSNR of drawings after w, after rows of w, and with weights that are tuned to them
 
 Tables go to ``assets/results/projection``: ``whole_searches.csv``, ``starts.csv`` and ``drawings.csv``.
@@ -42,6 +42,7 @@ from gpu_backend import (
 from gpu_backend.bench.random_discriminator import discriminator_of
 from gpu_backend.bench.shapes import SHAPES
 from gpu_backend.gradients.picture_features import PictureFeatures
+from gpu_backend.model.search_scales import SearchScales
 
 PARTS = ("sizes", "starts", "drawings")
 
@@ -101,8 +102,10 @@ def compare_starts(
     model: Model, network: DifferentiableNetwork, pictures: int, steps: Sequence[int], folder: Path
 ) -> None:
     """Write the PSNR after few steps from each start."""
-    encoders: dict[str, PictureEncoder | None] = {"random latents": None}
+    encoders: dict[str, PictureEncoder | SearchScales | None] = {"random latents": None}
     if (shipped := open_encoder(model, network)) is not None:
+        if shipped.scales is not None:
+            encoders["random latents, the encoder's scales"] = shipped.scales
         encoders["the shipped encoder"] = shipped
     targets = {
         "known": torch.stack(list(known_pictures(network, pictures))),

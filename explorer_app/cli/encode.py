@@ -85,7 +85,7 @@ def run(words: Sequence[str], console: Console) -> int:
 
 def _stored(target: Path, facts: gpu_backend.ModelFacts) -> gpu_backend.EncoderFile:
     try:
-        return gpu_backend.read_encoder(target, facts.model_id, facts.w_dim)
+        return gpu_backend.read_encoder(target, facts.model_id, facts.w_dim, facts.num_ws)
     except gpu_backend.ModelFileError as error:
         if not target.exists():
             raise
@@ -120,7 +120,7 @@ def train(
 
 def _write(training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts) -> None:
     if training.found is not None:
-        gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim)
+        gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim, facts.num_ws)
 
 
 def _conclude(
@@ -136,6 +136,8 @@ def _conclude(
 
 
 def _progress_text(report: EncoderReport, seconds_left: float | None) -> str:
+    if report.probes:
+        return f"Measuring scales of searches: {report.probes:,} of {report.most_probes:,} passes"
     text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
     if math.isfinite(report.error):
         text += f", error {report.error:.3f}"

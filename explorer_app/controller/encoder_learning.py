@@ -218,13 +218,15 @@ def _training(files: ModelFiles, model: Model) -> TrainingLike:
     facts, path = model.facts, files.encoder(model.facts)
     start = None
     if path is not None:
-        start = gpu_backend.read_encoder(path, facts.model_id, facts.w_dim)
+        start = gpu_backend.read_encoder(path, facts.model_id, facts.w_dim, facts.num_ws)
     steps = STEPS + (0 if start is None else start.steps)
     return gpu_backend.open_encoder_training(model, gpu_backend.EncoderSettings(steps), start)
 
 
 def _write(found: EncoderFile, files: ModelFiles, facts: ModelFacts) -> Path:
-    return files.write_encoder(facts, lambda path: gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim))
+    return files.write_encoder(
+        facts, lambda path: gpu_backend.write_encoder(found, path, facts.model_id, facts.w_dim, facts.num_ws)
+    )
 
 
 def _write_quietly(found: EncoderFile, files: ModelFiles, facts: ModelFacts) -> None:

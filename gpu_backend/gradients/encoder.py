@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from gpu_backend.model.encoder_file import EncoderFile, encoder_shapes, encoder_side
+from gpu_backend.model.search_scales import SearchScales
 
 
 class PictureEncoder:
@@ -27,11 +28,14 @@ class PictureEncoder:
         Of the picture that it reads.
     tensors
         As `gpu_backend.model.encoder_file.encoder_shapes` names them.
+    scales
+        Of searches for pictures of the same model, learnt with the encoder; None if they were not.
     """
 
-    def __init__(self, side: int, tensors: Mapping[str, Tensor]) -> None:
+    def __init__(self, side: int, tensors: Mapping[str, Tensor], scales: SearchScales | None = None) -> None:
         self.side = side
         self.tensors = dict(tensors)
+        self.scales = scales
 
     @classmethod
     def fresh(cls, resolution: int, mean: Tensor, deviation: Tensor, seed: int = 0) -> PictureEncoder:
@@ -53,12 +57,13 @@ class PictureEncoder:
     @classmethod
     def from_file(cls, stored: EncoderFile, like: Tensor) -> PictureEncoder:
         """Return a stored encoder, of the precision and on the device of `like`."""
-        return cls(stored.side, {name: torch.from_numpy(array).to(like) for name, array in stored.tensors.items()})
+        tensors = {name: torch.from_numpy(array).to(like) for name, array in stored.tensors.items()}
+        return cls(stored.side, tensors, stored.scales)
 
     def to_file(self, steps: int, error: float) -> EncoderFile:
         """Return it as it is stored."""
         arrays = {name: tensor.detach().float().cpu().numpy() for name, tensor in self.tensors.items()}
-        return EncoderFile(self.side, arrays, steps, error)
+        return EncoderFile(self.side, arrays, steps, error, self.scales)
 
     @property
     def learnt(self) -> dict[str, Tensor]:

@@ -11,6 +11,8 @@ from torch import Tensor
 from gpu_backend.gradients.network import DifferentiableNetwork
 
 _BATCH = 256
+_SHORTEST = 0.01
+"""Shortest axis of a search, relative to the longest: what hardly varies keeps a unit that can be followed."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,3 +63,11 @@ def latent_statistics(network: DifferentiableNetwork, *, count: int = 2048, dire
     deviation = covariance.diagonal().sqrt()
     floor = 1e-3 * float(deviation.mean()) + 1e-12  # a dimension that never varies still has a unit
     return LatentStatistics(deviation.clamp(min=floor).to(w), principal.to(w))
+
+
+def search_axes(network: DifferentiableNetwork) -> Tensor:
+    """Return the axes of searches, (w_dim, w_dim): principal directions, none much shorter than the longest."""
+    directions = latent_statistics(network, directions=network.spec.w_dim).directions
+    lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
+    axes: Tensor = directions * ((_SHORTEST * lengths.max()).clamp(min=1e-12) / lengths).clamp(min=1.0)
+    return axes

@@ -87,7 +87,7 @@ def open_encoder(
     if not is_regular_file(file):
         return None
     try:
-        stored = read_encoder(file, model_id, model.spec.w_dim)
+        stored = read_encoder(file, model_id, model.spec.w_dim, model.spec.num_ws)
     except ModelFileError as error:
         _log.warning("%s The search begins with random latents.", error.sentence)
         return None

@@ -1,14 +1,15 @@
 """Projection: the rows of w whose pictures are nearest to given ones.
 
-1. An encoder's answers where the model has one, and the best of many random latents, compared at a draft resolution,
+1. An encoder's answers where the model has one, w = E(target) and w + E(target) - E(G(w)), and the best of many random
+   latents, compared at a draft resolution,
 2. w, one row for all, from several of these at draft resolutions, and then from the best at the full one,
 3. each row by itself, and all rows together, at the full resolution, with a pull of rows towards their mean.
 
 Stages as of Karras et al. 2020b (appendix D), the loss of `picture_loss`, without a foreign network. Variables are
 coordinates along the principal directions of w, and L-BFGS moves them: those of one row for all layers in their
-deviations, those of each row, and of all rows together, in units in which the picture changes alike (`row_scales`). An
-encoder's answer is near already, so from there each row is searched at once, without drafts. Drafts are read off
-features (`matched_drafts`), since a network's own are too far from its pictures.
+deviations, those of each row, and of all rows together, in units in which the picture changes alike (`row_scales`),
+learnt with the encoder or measured. An encoder's answer is near already, so from there each row is searched at once,
+without drafts. Drafts are read off features (`matched_drafts`), since a network's own are too far from its pictures.
 
 The full picture of a draft may get worse while the draft gets better, for drawings after some 25 passes at 64 x 64; the
 full resolution is still reached sooner from the last one. So the best so far is chosen by full pictures, which are
@@ -35,7 +36,7 @@ from torch.nn import functional
 
 from gpu_backend.errors import CancelledError, RequestError
 from gpu_backend.gradients.encoder import PictureEncoder
-from gpu_backend.gradients.latents import latent_statistics, sample_w
+from gpu_backend.gradients.latents import sample_w, search_axes
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses, cancelled_by
 from gpu_backend.gradients.picture_features import PictureFeatures
@@ -73,8 +74,6 @@ _PULL = 0.02
 """Of the rows towards their mean; in deviations, squared."""
 _PRIOR = 0.02
 """The same of w towards its own mean, at drafts: they look like pictures only where the model's latents usually are."""
-_SHORTEST = 0.01
-"""Shortest principal direction, relative to the longest: what hardly varies keeps a unit that can be followed."""
 
 
 def pictures_together(network: DifferentiableNetwork) -> int:
@@ -133,11 +132,10 @@ class Projection:
             raise RequestError("The random latents of a projection need some time.")
         self._targets = network.tensor(given)
         self._encoder, self._features = encoder, features
-        directions = latent_statistics(network, directions=spec.w_dim).directions
-        lengths = directions.norm(dim=1, keepdim=True).clamp(min=1e-30)
-        self._axes = directions * ((_SHORTEST * lengths.max()).clamp(min=1e-12) / lengths).clamp(min=1.0)
+        learnt = None if encoder is None else encoder.scales
+        self._axes = search_axes(network) if learnt is None else network.tensor(learnt.axes)
         """(w_dim, w_dim): w = mean + coordinates @ axes."""
-        self._scales = RowScales(network, self._axes)
+        self._scales = RowScales(network, self._axes, learnt)
         self._drafts = MatchedDrafts(network, tuple({self._random_side, *self._draft_sides}))
         count = len(given)
         self._passes = self._opened_passes(count)
@@ -201,16 +199,15 @@ class Projection:
 
     def _steps(self) -> Iterator[ProjectionReport]:
         limit = self._time_limit()
-        if self._drafts.missing and (self._encoder is not None or limit.is_set):
+        # Where time is limited the mean of w takes the place of an answer: it is nearer than most random latents.
+        guesses = self._guesses() if self._encoder is not None or limit.is_set else None
+        if guesses is not None and (self._encoder is not None or self._drafts.missing):
             # Fitting takes as long as some steps, and until then there would be nothing to show.
-            with torch.no_grad():
-                answers = self._shared(self._guesses()[:, None]).expand_as(self._best)
-                losses = PictureLoss(self._targets, self._features)(self._network.picture(answers))
-            self._keep(answers, losses, self._full)
+            guesses = self._judged(guesses)
             yield self._reported("random", 0, self._candidates, self._full)
         for done, wanted in self._drafts.fit(limit):
             yield self._reported("drafts", done, wanted, self._random_side)
-        starts = yield from self._try_candidates()
+        starts = yield from self._try_candidates(guesses)
         for done, wanted in self._scales.measure(self._time_limit(), self._passes):
             yield self._reported("scales", done, wanted, self._random_side)
         total = self._settings.steps
@@ -225,10 +222,21 @@ class Projection:
         rows = starts[:, :1].expand(-1, -1, self._network.spec.num_ws, -1)
         yield from self._descend("rows", rows, self._full, first, total)
 
-    def _try_candidates(self) -> Generator[ProjectionReport, None, Tensor]:
-        """Compare the encoder's answers and random latents, truncated to 0.7, where pictures look right.
+    @torch.no_grad()
+    def _judged(self, guesses: Tensor) -> Tensor:
+        """Keep guesses (count or 1, w_dim) by their full pictures; return them and, of an encoder, those corrected.
 
-        Where time is limited the mean of w takes the place of an answer: it is nearer than most random latents.
+        What an encoder misreads of its answer's picture is about what it misreads of the target.
+        """
+        rows = self._shared(guesses[:, None]).expand_as(self._best)
+        pictures = self._passes.picture(rows)
+        self._keep(rows, self._full_loss()(pictures), self._full)
+        if self._encoder is None:
+            return guesses
+        return torch.cat([guesses, 2.0 * guesses - self._encoder.encode(pictures.clamp(-1, 1))])
+
+    def _try_candidates(self, guesses: Tensor | None) -> Generator[ProjectionReport, None, Tensor]:
+        """Compare guesses (any, w_dim) and random latents, truncated to 0.7, where pictures look right.
 
         Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
         """
@@ -236,14 +244,15 @@ class Projection:
         mean = self._network.mean_w
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
         limit = self._time_limit()
-        if self._encoder is not None or limit.is_set:
-            # Guesses come first. With one picture, the guess takes the place of a random latent.
-            candidates = torch.cat([self._guesses(), candidates[: total - 1]])
+        if guesses is not None:
+            # Guesses come first. With one picture, they take the places of random latents.
+            candidates = torch.cat([guesses, candidates[: max(0, total - -(-len(guesses) // count))]])
         losses = candidates.new_full((count, len(candidates)), math.inf)
-        guesses = len(candidates) - total
+        more = len(candidates) - total
+        least = 1 if guesses is None else len(guesses)
         compared = [PictureLoss(target[None]) for target in self._targets_at(side)]
         first = 0
-        while first < limit.fitting(len(candidates), guesses + 1):
+        while first < limit.fitting(len(candidates), least):
             some = candidates[first : first + self._batch(limit)]
             with torch.no_grad(), limit.pieces(len(some)):
                 pictures = self._drafts.picture(self._shared(some[:, None]), side)
@@ -252,8 +261,8 @@ class Projection:
                 best, places = losses.min(1)
                 self._keep(self._shared(candidates[places][:, None]), best, side)
             first += len(some)
-            wanted = limit.fitting(len(candidates), guesses + 1)
-            yield self._reported("random", max(1, first - guesses), max(1, wanted - guesses), side)
+            wanted = limit.fitting(len(candidates), least)
+            yield self._reported("random", max(1, first - more), max(1, wanted - more), side)
         starts = min(_STARTS.get(self._network.device.type, 1), len(candidates))
         places = losses.nan_to_num(nan=math.inf).argsort(1)[:, :starts]
         return self._coordinates(candidates[places])[:, :, None]

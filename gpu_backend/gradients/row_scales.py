@@ -8,6 +8,9 @@ middle row of the bundled model changes the picture sixty times as much as one o
 Rows that each move alone reach a latent whose rows are alike slowly, and pictures are near such a latent. So a search
 has a variable more for each axis, which moves all rows alike. Its unit comes from the same passes: J' is summed over
 the rows first.
+
+Scales that were learnt with the model's encoder (`scale_learning`) take the place of measured ones. They also shorten
+the directions of all rows together along which the picture changes most, which the diagonal misses.
 """
 
 from __future__ import annotations
@@ -23,11 +26,12 @@ from torch.nn import functional
 from gpu_backend.gradients.latents import sample_w
 from gpu_backend.gradients.network import DifferentiableNetwork, NetworkPasses
 from gpu_backend.gradients.time_limit import TimeLimit
+from gpu_backend.model.search_scales import SearchScales
 
 _PROBES, _LEAST_PROBES = 8, 4
 """Backward passes, each at another random latent; with fewer than the least an entry is no estimate."""
-_PSI = 0.8
-_FLOOR = 1e-4
+PSI = 0.8
+FLOOR = 1e-4
 """Least entry of the diagonal, relative to the largest: what hardly changes a picture keeps a unit."""
 _NEIGHBOURS = 5
 """Entries of neighbouring axes that are averaged. Axes are sorted by their deviation, so they change pictures alike."""
@@ -47,11 +51,25 @@ class RowScales:
         Differentiated up to its full picture.
     axes
         (w_dim, w_dim): w = mean + coordinates @ axes.
+    learnt
+        Along the same axes; None measures.
     """
 
-    def __init__(self, network: DifferentiableNetwork, axes: Tensor) -> None:
+    def __init__(self, network: DifferentiableNetwork, axes: Tensor, learnt: SearchScales | None = None) -> None:
         self._network, self._axes = network, axes
-        found = _MEASURED.get(network)
+        self._directions: Tensor | None = None
+        """(count, num_ws * w_dim), orthonormal, in coordinates over their units; None if there are none."""
+        self._factors = axes.new_ones(0)
+        if learnt is None:
+            found = _MEASURED.get(network)
+        else:
+            rows, shared, directions, factors = (
+                torch.from_numpy(array).to(axes)
+                for array in (learnt.rows, learnt.shared, learnt.directions, learnt.factors)
+            )
+            found = rows, shared[None]
+            if len(factors):
+                self._directions, self._factors = directions, factors
         self.is_measured = found is not None
         if found is None:
             found = axes.new_ones(network.spec.num_ws, len(axes)), axes.new_zeros(1, len(axes))
@@ -63,17 +81,25 @@ class RowScales:
 
         The last row of variables moves all rows alike, and begins at 0.
         """
-        return functional.pad(coordinates / self.units, (0, 0, 0, 1))
+        own = coordinates / self.units
+        if self._directions is not None:
+            own = _stretched(own, self._directions, 1.0 / self._factors)
+        return functional.pad(own, (0, 0, 0, 1))
 
     def coordinates(self, variables: Tensor) -> Tensor:
         """Return the coordinates (samples, num_ws, w_dim) of variables (samples, num_ws + 1, w_dim)."""
-        return torch.addcmul(variables[:, -1:] * self.shared_units, variables[:, :-1], self.units)
+        own = variables[:, :-1]
+        if self._directions is not None:
+            own = _stretched(own, self._directions, self._factors)
+        return torch.addcmul(variables[:, -1:] * self.shared_units, own, self.units)
 
     def gradients(self, of_coordinates: Tensor) -> Tensor:
         """Return gradients by the variables, shaped as these, of those by coordinates (samples, num_ws, w_dim)."""
         samples, rows, axes = of_coordinates.shape
         found = of_coordinates.new_empty(samples, rows + 1, axes)
-        torch.mul(of_coordinates, self.units, out=found[:, :-1])
+        own = torch.mul(of_coordinates, self.units, out=found[:, :-1])
+        if self._directions is not None:
+            own.copy_(_stretched(own, self._directions, self._factors))
         torch.mul(of_coordinates.sum(1, keepdim=True), self.shared_units, out=found[:, -1:])
         return found
 
@@ -93,7 +119,7 @@ class RowScales:
         passes = passes or network
         generator = np.random.default_rng(2)
         mean = network.mean_w
-        candidates = mean + _PSI * (sample_w(network, _PROBES, seed=2) - mean)
+        candidates = mean + PSI * (sample_w(network, _PROBES, seed=2) - mean)
         squares, shared_squares = torch.zeros_like(self.units), torch.zeros_like(self.shared_units)
         for number, w in enumerate(candidates):
             rows = w.expand(1, network.spec.num_ws, -1).clone().requires_grad_()
@@ -110,18 +136,25 @@ class RowScales:
             yield number + 1, wanted
             if number + 1 == wanted:
                 break
-        logarithms = _logarithms(squares)
-        middle = logarithms.mean()  # the geometric mean of units of rows is 1, so that lengths of steps stay usual
-        self.units, self.is_measured = (logarithms - middle).exp(), True
-        self.shared_units = (_logarithms(shared_squares) - middle).exp()
+        of_rows = logarithms(squares)
+        middle = of_rows.mean()  # the geometric mean of units of rows is 1, so that lengths of steps stay usual
+        self.units, self.is_measured = (of_rows - middle).exp(), True
+        self.shared_units = (logarithms(shared_squares) - middle).exp()
         if not limit.is_set:
             _MEASURED[network] = self.units, self.shared_units
 
 
-def _logarithms(squares: Tensor) -> Tensor:
+def _stretched(rows: Tensor, directions: Tensor, factors: Tensor) -> Tensor:
+    """Return rows (samples, num_ws, w_dim); what lies along a direction (count, num_ws * w_dim) is times its factor."""
+    flat = rows.flatten(1)
+    along = (flat @ directions.t()) * (factors - 1.0)
+    return torch.addmm(flat, along, directions).view(rows.shape)
+
+
+def logarithms(squares: Tensor) -> Tensor:
     """Return the logarithms of units, up to a common number, of entries of the diagonal (rows, w_dim)."""
     beside = _NEIGHBOURS // 2
     longer = functional.pad(squares[:, None], (beside, beside), mode="replicate")
     means = functional.avg_pool1d(longer, _NEIGHBOURS, stride=1)[:, 0]
-    found: Tensor = -0.5 * means.clamp(min=(_FLOOR * means.max()).clamp(min=1e-30)).log()
+    found: Tensor = -0.5 * means.clamp(min=(FLOOR * means.max()).clamp(min=1e-30)).log()
     return found

@@ -5,7 +5,8 @@ it (`gpu_backend.gradients.encoder`). The file holds its tensors in half precisi
 
     {"version": 1, "model_id": SHA-256 of the model file, "side": 64, "steps": 3000, "error": 0.31}
 
-A file is read strictly: its tensors must have the names and shapes that follow from ``side`` and the model's w_dim.
+A file is read strictly: its tensors must have the names and shapes that follow from ``side`` and the model's w_dim. It
+may also hold the scales of searches (`gpu_backend.model.search_scales`), and then ``"probes"`` in the text.
 """
 
 from __future__ import annotations
@@ -23,12 +24,14 @@ from numpy.typing import NDArray
 
 from gpu_backend.model.companion_file import parse_companion, read_companion, write_companion
 from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.search_scales import PREFIX, SearchScales, parsed_scales
 from gpu_backend.quick_dataclass import dataclass
 
 KEY = "latent-loom-encoder"
 SUFFIX = ".encoder.safetensors"
 VERSION = 1
 MAX_FILE_BYTES = 16 << 20
+_EXPECTED = "an encoder"
 INPUT_CHANNELS = 4
 """Red, green, blue and the mask."""
 SIDES = (8, 16, 32, 64)
@@ -56,12 +59,15 @@ class EncoderFile:
     error
         Of w on pictures that it was not trained on, as `gpu_backend.training.encoder` measures it: 1 for an encoder
         that knows the mean of w only.
+    scales
+        Of searches for pictures; None if they were not learnt.
     """
 
     side: int
     tensors: Mapping[str, NDArray[np.float32]]
     steps: int
     error: float
+    scales: SearchScales | None = None
 
 
 def encoder_path(model: str | os.PathLike[str]) -> Path:
@@ -91,7 +97,7 @@ def encoder_shapes(side: int, w_dim: int) -> dict[str, tuple[int, ...]]:
     return shapes
 
 
-def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: str, w_dim: int) -> None:
+def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: str, w_dim: int, num_ws: int) -> None:
     """Write an encoder, aside first and then moved into place.
 
     Raises
@@ -101,6 +107,7 @@ def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: 
     LoomError
         If the file cannot be written; nothing is left behind.
     """
+    scales = encoder.scales
     tensors: dict[str, NDArray[Any]] = {
         name: np.ascontiguousarray(array, np.float16 if array.ndim > 1 else np.float32)
         for name, array in encoder.tensors.items()
@@ -112,14 +119,17 @@ def write_encoder(encoder: EncoderFile, path: str | os.PathLike[str], model_id: 
         "steps": encoder.steps,
         "error": round(float(encoder.error), 5),
     }
+    if scales is not None:
+        tensors |= scales.stored()
+        said["probes"] = scales.probes
     write_companion(
         path,
         lambda: safetensors.numpy.save(tensors, {KEY: json.dumps(said, sort_keys=True, allow_nan=False)}),
-        lambda content: _parsed(content, model_id, w_dim),
+        lambda content: _parsed(content, model_id, w_dim, num_ws),
     )
 
 
-def read_encoder(path: str | os.PathLike[str], model_id: str, w_dim: int) -> EncoderFile:
+def read_encoder(path: str | os.PathLike[str], model_id: str, w_dim: int, num_ws: int) -> EncoderFile:
     """Read the encoder of a model.
 
     Raises
@@ -127,10 +137,12 @@ def read_encoder(path: str | os.PathLike[str], model_id: str, w_dim: int) -> Enc
     ModelFileError
         If the file is damaged, for another model, or of another format.
     """
-    return read_companion(path, "an encoder", MAX_FILE_BYTES, lambda content: _parsed(content, model_id, w_dim))
+    return read_companion(path, _EXPECTED, MAX_FILE_BYTES, lambda content: _parsed(content, model_id, w_dim, num_ws))
 
 
-def _parsed(content: bytes, model_id: str, w_dim: int) -> EncoderFile:
+def _parsed(content: bytes, model_id: str, w_dim: int, num_ws: int) -> EncoderFile:
+    if len(content) > MAX_FILE_BYTES:
+        raise Refusal(f"{_EXPECTED} of at most {MAX_FILE_BYTES >> 20} MiB", f"it has {len(content)} bytes")
     said, tensors = parse_companion(content, KEY, "the file of an encoder")
     if said.get("version") != VERSION:
         raise Refusal(f"version {VERSION} of encoders", "this file is of another version")
@@ -141,6 +153,9 @@ def _parsed(content: bytes, model_id: str, w_dim: int) -> EncoderFile:
         raise Refusal("the side and the steps of an encoder", "they are missing or out of range")
     if isinstance(measured, bool) or not (isinstance(measured, int | float) and 0.0 <= measured < _MAX_WEIGHT):
         raise Refusal("the error of an encoder, a finite number", "it is missing or out of range")
+    of_scales = {name: tensors.pop(name) for name in [*tensors] if name.startswith(PREFIX)}
+    probes = said.get("probes")
+    scales = parsed_scales(of_scales, probes, num_ws, w_dim) if of_scales or probes is not None else None
     shapes = encoder_shapes(side, w_dim)
     if set(tensors) != set(shapes):
         raise Refusal("the tensors of an encoder", "some are missing, or others are there")
@@ -151,4 +166,4 @@ def _parsed(content: bytes, model_id: str, w_dim: int) -> EncoderFile:
         if not bool(np.all(np.abs(array.astype(np.float32)) < _MAX_WEIGHT)):
             raise Refusal("tensors of finite numbers", f"{name} has others")
     arrays = {name: np.ascontiguousarray(tensors[name], np.float32) for name in shapes}
-    return EncoderFile(side, arrays, steps, float(measured))
+    return EncoderFile(side, arrays, steps, float(measured), scales)

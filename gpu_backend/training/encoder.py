@@ -10,12 +10,18 @@ so that directions of w that no picture shows count little. Half of the pictures
 add the loss of `gpu_backend.gradients.picture_loss` between drafts of the found w and of the true one, by gradients
 through a StyleGAN2's network. What is kept is the moving average of the weights that has the least error on pictures
 that were rendered first and not trained on.
+
+After the last step it learns the scales of searches (`gpu_backend.gradients.scale_learning`), for at most a tenth of
+the time that the steps took.
 """
 
 from __future__ import annotations
 
+import logging
 import math
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
@@ -29,10 +35,15 @@ from gpu_backend.frame import Frame
 from gpu_backend.gradients.encoder import PictureEncoder, pooled
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import differentiable_network
+from gpu_backend.gradients.opening import open_gradients
 from gpu_backend.gradients.picture_loss import PictureLoss
+from gpu_backend.gradients.scale_learning import LEAST_PROBES, ScaleLearner
+from gpu_backend.gradients.time_limit import TimeLimit
 from gpu_backend.model import Model
 from gpu_backend.model.encoder_file import EncoderFile, encoder_side
 from gpu_backend.model.latent_file import stored_latent
+from gpu_backend.model.refusal import Refusal
+from gpu_backend.model.search_scales import most_directions
 from gpu_backend.model.spec import StyleGAN2Spec
 from gpu_backend.recipe import Latent, Recipe
 from gpu_backend.request import RenderRequest
@@ -57,6 +68,10 @@ _REGRESSED_SIDE = 8
 _RIDGE = 0.05
 _NOISE = 0.03
 """Deviation of the noise on pictures that are trained on, in -1..1."""
+_SCALES_SHARE = 0.1
+"""Of the time of the steps, for the scales of searches."""
+
+_log = logging.getLogger(__name__)
 
 
 class _DeviceLike(Protocol):
@@ -96,6 +111,8 @@ class EncoderTraining:
         Continue with this encoder, after its steps; None starts with random weights.
     device
         Of torch.
+    clock
+        Seconds from any start, never going back; it limits what follows the steps.
 
     Raises
     ------
@@ -109,6 +126,7 @@ class EncoderTraining:
         settings: EncoderSettings | None = None,
         start: EncoderFile | None = None,
         device: str = "cpu",
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings = settings = settings or EncoderSettings()
         if not 1 <= settings.steps <= MAX_STEPS:
@@ -134,6 +152,12 @@ class EncoderTraining:
         self._adam: Adam | None = None
         self._average: dict[str, Tensor] = {}
         self._best: EncoderFile | None = None
+        self._scales = None if start is None else start.scales
+        self._learner: ScaleLearner | None = None
+        self._clock = clock
+        self._spent_s = 0.0
+        """In steps, renders included."""
+        self._limit = TimeLimit(clock=clock)
         self.report = EncoderReport(begun, settings.steps, 0, math.nan, 0.0, is_done=begun == settings.steps)
 
     @property
@@ -142,20 +166,36 @@ class EncoderTraining:
         return self._best
 
     def step(self, renderer: RendersSamples) -> EncoderReport:
-        """Render a few pictures; once there are enough of them, every second call fits the encoder instead."""
+        """Render a few pictures; once there are enough of them, every second call fits the encoder instead.
+
+        After the last step of the training, a call is one for the scales of searches.
+        """
         if self.report.is_done:
             return self.report
+        if self._step >= self._settings.steps:
+            try:
+                self.report = self._learn_scales()
+            except (Refusal, MemoryError, RuntimeError) as error:  # the last of torch, which may lack memory, too
+                _log.info("The scales of searches were not learnt, so searches measure them: %s", error)
+                self.report = self._reported(is_done=True)
+            return self.report
+        began_s = self._clock()
         if self._fits_next:
             self._fit()
         else:
             self._render(renderer, _NEW_ON_CPU if renderer.device.id == "cpu" else _NEW_ON_GPU)
         self._fits_next = not self._fits_next and self._rendered >= _HELD_OUT + _FIRST
+        self._spent_s += self._clock() - began_s
+        self.report = self._reported()
+        return self.report
+
+    def _reported(self, probes: int = 0, most: int = 0, *, is_done: bool = False) -> EncoderReport:
         steps = self._settings.steps
         filled = min(1.0, self._rendered / (_HELD_OUT + _FIRST))
-        share = 0.1 * filled + 0.9 * (self._step - self._begun) / (steps - self._begun)
+        share = 0.1 * filled + 0.8 * (self._step - self._begun) / (steps - self._begun)
+        share = 1.0 if is_done else share + 0.1 * probes / max(1, most)
         error = math.nan if self._best is None else self._best.error
-        self.report = EncoderReport(self._step, steps, self._rendered, error, share, is_done=self._step >= steps)
-        return self.report
+        return EncoderReport(self._step, steps, self._rendered, error, share, is_done, probes, most)
 
     # -- samples ----------------------------------------------------------------------------------------------------
 
@@ -311,12 +351,43 @@ class EncoderTraining:
         assert self._encoder is not None
         pictures, w = self._tensors(torch.arange(_HELD_OUT, device=self._device))
         tensors = self._encoder.tensors | self._average
-        average = PictureEncoder(self._encoder.side, {name: tensor.clone() for name, tensor in tensors.items()})
+        kept = {name: tensor.clone() for name, tensor in tensors.items()}
+        average = PictureEncoder(self._encoder.side, kept, self._scales)
         wanted = self._units(w)
         squares = ((average.units(pictures) - wanted) @ self._root).square().sum()
         error = float(squares / (wanted @ self._root).square().sum().clamp(min=1e-12))
         if math.isfinite(error) and (self._best is None or error <= self._best.error):
             self._best = average.to_file(self._step, error)
+
+    # -- scales of searches -----------------------------------------------------------------------------------------
+
+    def _learn_scales(self) -> EncoderReport:
+        """Do a batch of passes for the scales of searches; keep these with the best encoder each time passes double.
+
+        So a training that is stopped early keeps what half of its passes gave at least. Scales of as many passes as
+        those that the training started with are not learnt again.
+        """
+        known = 0 if self._scales is None else self._scales.probes
+        if self._best is None or not most_directions(self._model.spec.num_ws, self._model.spec.w_dim):
+            return self._reported(is_done=True)
+        learner = self._learner
+        if learner is None:
+            learner = self._learner = ScaleLearner(open_gradients(self._model, device=self._device.type))
+            self._limit = TimeLimit(_SCALES_SHARE * self._spent_s, self._clock)
+            if known < learner.most:
+                learner.probe()  # not limited: the first pass may compile kernels
+        else:
+            with self._limit.pieces(learner.batch):
+                learner.probe()
+        done = len(learner.gradients)
+        most = min(learner.most, learner.batch + self._limit.fitting(learner.most))
+        if most < max(LEAST_PROBES, known + 1):
+            return self._reported(is_done=True)
+        is_done = done >= most
+        if is_done or done >= max(LEAST_PROBES, 2 * known):
+            self._scales = learner.scales()
+            self._best = replace(self._best, scales=self._scales)
+        return self._reported(done, most, is_done=is_done)
 
     def _masks(self, pictures: Tensor) -> Tensor:
         """Return masks (batch, 1, side, side): a quarter with smooth holes, a quarter with a rectangle, half whole."""

@@ -28,9 +28,11 @@ class EncoderReport:
     error
         Of w on pictures that are not trained on: 1 is that of the mean of w. NaN until it is measured.
     share
-        Progress of this run, 0..1; the first pictures are a tenth of it.
+        Progress of this run, 0..1; the first pictures and the scales are a tenth of it each.
     is_done
         Nothing is left to do.
+    probes, most_probes
+        Finished backward passes of all that measure the scales of searches, after the last step; 0 before.
     """
 
     step: int
@@ -39,3 +41,5 @@ class EncoderReport:
     error: float
     share: float
     is_done: bool = False
+    probes: int = 0
+    most_probes: int = 0

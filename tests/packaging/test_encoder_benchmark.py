@@ -61,7 +61,7 @@ def test_searches_that_compare_features_late_have_rows_and_need_an_encoder(
     model = read_model(file)
     mean = torch.from_numpy(model.mean_w.copy())
     stored = PictureEncoder.fresh(16, mean, torch.ones_like(mean)).to_file(1, 0.5)
-    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim)
+    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
     compared: list[bool] = []
     distance = PictureFeatures.distance
 

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 import torch
 
-from gpu_backend import EncoderFile, PictureEncoder, read_model, write_encoder, write_safetensors
+from gpu_backend import EncoderFile, PictureEncoder, open_gradients, read_model, write_encoder, write_safetensors
 from gpu_backend.bench.shapes import Shape
+from gpu_backend.gradients.scale_learning import ScaleLearner
 from gpu_backend.model.encoder_file import encoder_path
 from tests.helpers.networks import make_stylegan2
 from tests.helpers.one_thread import one_thread_of_torch
@@ -29,8 +30,13 @@ def test_each_part_writes_its_table(
     write_safetensors(make_stylegan2(resolution=16), file)
     model = read_model(file)
     mean = torch.from_numpy(model.mean_w.copy())
-    stored: EncoderFile = PictureEncoder.fresh(16, mean, torch.ones_like(mean)).to_file(1, 0.5)
-    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim)
+    learner = ScaleLearner(open_gradients(model, device="cpu"))
+    while len(learner.gradients) < 20:
+        learner.probe()
+    fresh = PictureEncoder.fresh(16, mean, torch.ones_like(mean))
+    fresh.scales = learner.scales()
+    stored: EncoderFile = fresh.to_file(1, 0.5)
+    write_encoder(stored, encoder_path(file), model.facts.model_id, model.spec.w_dim, model.spec.num_ws)
     monkeypatch.setattr(goals, "bundled_model", lambda: file)
     monkeypatch.setattr(sys.modules["encoder_benchmark"], "_CANDIDATES", 8)
     monkeypatch.setattr(goals, "unseen_pictures", lambda side, number: torch.zeros(number, 3, side, side).unbind(0))
@@ -56,7 +62,7 @@ def test_each_part_writes_its_table(
         (kind, steps, start)
         for kind in ("known", "unseen")
         for steps in "23"
-        for start in ("random latents", "the shipped encoder")
+        for start in ("random latents", "random latents, the encoder's scales", "the shipped encoder")
     ]
     (drawing,) = rows_of(tmp_path / "out" / "drawings.csv")
     assert all(float(drawing[key]) > 0 for key in ("psnr_db", "tuned_db", "tuning_s"))

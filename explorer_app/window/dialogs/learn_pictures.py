@@ -90,6 +90,8 @@ def _status_text(state: LearningState) -> str:
             return "Preparing the training."
         if report.step == 0:
             return f"Rendering the first pictures: {report.pictures:,}."
+        if report.probes:
+            return f"Measuring scales of searches: {report.probes:,} of {report.most_probes:,} passes."
         text = f"Step {report.step:,} of {report.steps:,}, {report.pictures:,} pictures"
         if math.isfinite(report.error):
             text += f", error {report.error:.2f} (1 is a guess)"

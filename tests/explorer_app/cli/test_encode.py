@@ -14,7 +14,7 @@ import pytest
 import torch
 
 from explorer_app.cli.console import Console
-from explorer_app.cli.encode import train
+from explorer_app.cli.encode import _progress_text, train
 from gpu_backend import (
     EncoderReport,
     EncoderTraining,
@@ -50,7 +50,7 @@ def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(comma
     assert "hills.encoder.safetensors reads pictures of hills" in outcome.err
     found = read_model(model)
     facts = found.facts
-    assert read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps == 2
+    assert read_encoder(encoder_path(model), facts.model_id, facts.w_dim, facts.num_ws).steps == 2
     encoder = open_encoder(found, open_gradients(found, device="cpu"))
     assert encoder is not None
     assert encoder.encode(torch.zeros(1, 3, 16, 16)).shape == (1, facts.w_dim)
@@ -58,7 +58,7 @@ def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(comma
     assert "was trained for 2 steps already" in command("encode", "--network", model, "--steps", 1, "--resume").sentence
     assert "from 0 up" in command("encode", "--network", model, "--seed", -1, "--overwrite").sentence
     assert command("encode", "--network", model, "--steps", 3, "--device", "cpu", "--resume").status == 0
-    assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim).steps <= 3
+    assert 2 <= read_encoder(encoder_path(model), facts.model_id, facts.w_dim, facts.num_ws).steps <= 3
 
 
 def test_a_damaged_encoder_is_reported_and_not_used(
@@ -129,6 +129,11 @@ def test_the_time_left_counts_steps_and_not_the_pictures_before_them() -> None:
     assert shown.count("left") == 2
     assert "Step 10 of 100, 9 pictures, error 0.500, 9 min 00 s left" in shown
     assert "Step 20 of 100, 9 pictures, error 0.500, 8 min 00 s left" in shown
+
+
+def test_passes_after_the_last_step_are_counted() -> None:
+    report = EncoderReport(100, 100, 9, 0.5, 0.95, probes=1000, most_probes=2048)
+    assert _progress_text(report, None) == "Measuring scales of searches: 1,000 of 2,048 passes"
 
 
 def test_better_encoders_are_written_now_and_then_and_the_best_at_the_end() -> None:

@@ -18,7 +18,7 @@ from explorer_app.session.model_files import ModelFiles
 from gpu_backend import EncoderFile, EncoderReport, LoomError, RequestError, read_encoder
 from gpu_backend.model.encoder_file import encoder_shapes
 
-MODEL_ID, W_DIM = "ab" * 32, 6
+MODEL_ID, W_DIM, NUM_WS = "ab" * 32, 6, 4
 
 
 class Renders:
@@ -26,7 +26,7 @@ class Renders:
 
     def __init__(self, path: Path) -> None:
         self.model: Any = SimpleNamespace(
-            facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, path=str(path), name="hills")
+            facts=SimpleNamespace(model_id=MODEL_ID, w_dim=W_DIM, num_ws=NUM_WS, path=str(path), name="hills")
         )
         self.calls: list[Any] = []
 
@@ -102,7 +102,7 @@ def test_a_training_shows_the_time_left_and_is_kept_beside_the_model(bench: Benc
     learning.take_ended(LearningEnded(1, encoder()))
     path = tmp_path / "hills.encoder.safetensors"
     assert (learning.state.is_running, learning.state.kept) == (False, path)
-    assert read_encoder(path, MODEL_ID, W_DIM).steps == 7
+    assert read_encoder(path, MODEL_ID, W_DIM, NUM_WS).steps == 7
 
 
 def test_a_failed_training_says_why_and_keeps_what_it_found(bench: Bench, tmp_path: Path) -> None:
@@ -176,7 +176,7 @@ def test_another_model_ends_a_training_and_the_best_encoder_so_far_is_kept(bench
     learning.take_advanced(LearningAdvanced(2, EncoderReport(9, 20, 9, 0.4, 0.5), encoder()))
     assert not path.exists()
     learning.forget()
-    assert read_encoder(path, MODEL_ID, W_DIM).steps == 7
+    assert read_encoder(path, MODEL_ID, W_DIM, NUM_WS).steps == 7
     assert "The encoder of hills is kept" in bench.messages.messages[-1].sentence
     assert learning.state.kept is None, "it is that of another model"
     count = len(bench.messages.messages)

@@ -40,9 +40,10 @@ def tuned(hills: Model, tmp_path: Path) -> Model:
 
 
 def write_encoder_of(model: Model, error: float) -> None:
-    side, w_dim = encoder_side(model.spec.resolution), model.spec.w_dim
+    side, w_dim, num_ws = encoder_side(model.spec.resolution), model.spec.w_dim, model.spec.num_ws
     tensors = {name: np.full(shape, error, np.float32) for name, shape in encoder_shapes(side, w_dim).items()}
-    write_encoder(EncoderFile(side, tensors, 10, error), encoder_path(model.facts.path), model.facts.model_id, w_dim)
+    file, model_id = encoder_path(model.facts.path), model.facts.model_id
+    write_encoder(EncoderFile(side, tensors, 10, error), file, model_id, w_dim, num_ws)
 
 
 @pytest.mark.parametrize("device", ["tpu", "cuda:0", 0])

@@ -5,6 +5,7 @@ import math
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -295,6 +296,27 @@ def test_the_encoders_answer_is_compared_with_random_latents(network: Differenti
     torch.testing.assert_close(torch.from_numpy(projection.rows[0, 0]), wanted[0])
 
 
+@pytest.mark.parametrize("is_corrected", [True, False])
+def test_an_answer_is_corrected_by_what_the_encoder_says_of_its_own_picture(
+    network: DifferentiableNetwork, is_corrected: bool
+) -> None:
+    wanted = sample_w(network, 2, 77)
+    error = 0.3 * (sample_w(network, 2, 5) - wanted)
+    # One error in each reading is taken back; another one would be added.
+    readings = [wanted + error, wanted + 2.0 * error] if is_corrected else [wanted, wanted + error]
+    left = iter(readings)
+    encoder: Any = SimpleNamespace(encode=lambda pictures: next(left), scales=None)
+    with torch.no_grad():
+        targets = network.picture(wanted[:, None].expand(-1, network.spec.num_ws, -1)).numpy()
+    projection = Projection(network, targets, ProjectionSettings(steps=3, candidates=8), encoder)
+    assert projection.step().step == 0
+    np.testing.assert_allclose(projection.rows[:, 0], readings[0], atol=1e-5, err_msg="the answer is shown first")
+    while projection.step().stage in ("drafts", "random"):
+        pass
+    np.testing.assert_allclose(projection.rows[:, 0], wanted, atol=1e-5)
+    assert next(left, None) is None
+
+
 def test_the_encoders_answer_is_there_before_readouts_are_fitted() -> None:
     network = differentiable_network(make_stylegan2(resolution=64, channel_base=512, channel_max=4))
     encoder = PictureEncoder.fresh(64, network.mean_w, torch.ones_like(network.mean_w))
@@ -309,14 +331,16 @@ def test_the_encoders_answer_is_there_before_readouts_are_fitted() -> None:
     run(projection)
 
 
-def test_with_an_encoder_the_first_step_compares_where_the_model_has_a_readout() -> None:
+def test_with_an_encoder_latents_are_compared_where_the_model_has_a_readout() -> None:
     model = make_stylegan2(resolution=128, channel_base=512, channel_max=4)
     readout = Readout(np.array([0, 3], np.int32), np.ones((3, 2), np.float32), np.zeros(3, np.float32))
     network = differentiable_network(replace(model, readouts={64: readout}))
     encoder = PictureEncoder.fresh(128, network.mean_w, torch.ones_like(network.mean_w))
     wanted, settings = np.zeros((1, 3, 128, 128), np.float32), ProjectionSettings(steps=3, candidates=1)
-    first = Projection(network, wanted, settings, encoder).step()
-    assert (first.resolution, np.isfinite(first.loss)) == (64, True)
+    projection = Projection(network, wanted, settings, encoder)
+    first, second = projection.step(), projection.step()
+    assert (first.resolution, np.isfinite(first.loss)) == (128, True), "the picture of the answer"
+    assert (second.stage, second.resolution, np.isfinite(second.loss)) == ("random", 64, True)
     first = Projection(network, wanted, settings).step()
     assert (first.resolution, np.isfinite(first.loss)) == (32, False), "one for 32 is fitted first"
 

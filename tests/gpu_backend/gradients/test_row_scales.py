@@ -43,7 +43,7 @@ def test_units_follow_the_jacobian_of_the_picture(
     network: DifferentiableNetwork, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(row_scales, "_PROBES", 200)
-    monkeypatch.setattr(row_scales, "_PSI", 0.0)
+    monkeypatch.setattr(row_scales, "PSI", 0.0)
     monkeypatch.setattr(row_scales, "_NEIGHBOURS", 1)
     axes = axes_of(network)
     scales = RowScales(network, axes)
@@ -52,7 +52,7 @@ def test_units_follow_the_jacobian_of_the_picture(
     jacobian = torch.autograd.functional.jacobian(lambda rows: network.picture(rows[None]).flatten(), mean)
     along_axes = jacobian @ axes.t()
     exact, shared = along_axes.square().sum(0), along_axes.sum(1, keepdim=True).square().sum(0)
-    floor = row_scales._FLOOR
+    floor = row_scales.FLOOR
     products = (scales.units * exact.clamp(min=floor * exact.max()).sqrt()).log()
     assert products.std().item() < 0.1, "one over the root of the diagonal of J'J, up to a factor"
     of_all = (scales.shared_units * shared.clamp(min=floor * shared.max()).sqrt()).log()
@@ -107,7 +107,7 @@ def test_measured_units_bring_known_pictures_nearer_in_as_many_steps(monkeypatch
         return float(np.mean(projection.psnr()))
 
     scaled = decibels()
-    monkeypatch.setattr(row_scales, "_logarithms", torch.zeros_like)
+    monkeypatch.setattr(row_scales, "logarithms", torch.zeros_like)
     row_scales._MEASURED.clear()
     assert scaled > decibels() + 1.0
 
@@ -117,7 +117,7 @@ def test_rows_that_also_move_together_come_nearer_from_an_encoders_answer(monkey
     with torch.no_grad():
         w, others = sample_w(network, 4, seed=7), sample_w(network, 4, seed=8)
         known = network.picture(w[:, None].expand(-1, network.spec.num_ws, -1)).numpy()
-    encoder: Any = SimpleNamespace(encode=lambda pictures: w + 0.3 * (others - w))
+    encoder: Any = SimpleNamespace(encode=lambda pictures: w + 0.3 * (others - w), scales=None)
 
     def loss() -> float:
         projection = Projection(network, known, ProjectionSettings(steps=40, candidates=8), encoder)

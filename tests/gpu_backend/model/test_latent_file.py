@@ -138,7 +138,7 @@ def test_a_disk_that_loses_bytes_costs_no_former_file(tmp_path: Path, monkeypatc
         8, {name: np.zeros(shape, np.float32) for name, shape in encoder_shapes(8, 4).items()}, 1, 1.0
     )
     with pytest.raises(LoomError, match="other bytes than were written"):
-        write_encoder(encoder, tmp_path / "face.encoder.safetensors", "id", 4)
+        write_encoder(encoder, tmp_path / "face.encoder.safetensors", "id", 4, 4)
     assert [each.name for each in tmp_path.iterdir()] == ["face.npz"]
     assert read_latent(path) == LATENT
 

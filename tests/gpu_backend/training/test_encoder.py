@@ -1,16 +1,19 @@
 """The training of an encoder on small networks: it learns, continues, and keeps the best."""
 
+import logging
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pytest
 import torch
 
 from gpu_backend import EncoderSettings, EncoderTraining, Frame, Renderer, RenderRequest, RequestError
+from gpu_backend.gradients import scale_learning
 from gpu_backend.gradients.encoder import PictureEncoder, pooled
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
 from gpu_backend.gradients.network import differentiable_network
+from gpu_backend.gradients.scale_learning import ScaleLearner
 from gpu_backend.model import Model
 from gpu_backend.training import encoder as module
 from tests.helpers.networks import make_stylegan2
@@ -170,3 +173,78 @@ def test_sides_need_not_be_powers_of_two(side: int, read: int) -> None:
 def test_pictures_at_a_side_that_does_not_divide_theirs_are_means() -> None:
     rows = torch.arange(3.0).expand(1, 1, 3, 3)
     assert torch.equal(pooled(rows, 2), torch.tensor([0.5, 1.5]).expand(1, 1, 2, 2))
+
+
+def scripted_clock(monkeypatch: pytest.MonkeyPatch, probe_s: float) -> Callable[[], float]:
+    """A clock by which a step takes a second, and a batch of backward passes so many."""
+    now = [0.0]
+    probe = ScaleLearner.probe
+
+    def timed(learner: ScaleLearner) -> None:
+        now[0] += probe_s
+        probe(learner)
+
+    def clock() -> float:
+        now[0] += 0.5
+        return now[0]
+
+    monkeypatch.setattr(ScaleLearner, "probe", timed)
+    return clock
+
+
+def test_scales_of_searches_are_learnt_after_the_last_step(
+    model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scale_learning, "MAX_PROBES", 40)
+    training = EncoderTraining(model, EncoderSettings(steps=5))
+    monkeypatch.setattr(module, "_SCALES_SHARE", 1e6)
+    found, reports = [], []
+    while not training.report.is_done:
+        reports.append(training.step(renderer))
+        found.append(None if training.found is None else training.found.scales)
+    measured = [report.probes for report in reports if report.probes]
+    assert measured == list(range(1, 41))
+    assert all(report.step == 5 and report.most_probes == 40 for report in reports if report.probes)
+    shares = [report.share for report in reports]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    kept = [None if scales is None else scales.probes for scales in found][-40:]
+    assert kept == [None] * 15 + [16] * 16 + [32] * 8 + [40], "a training that is stopped keeps those so far"
+    start = training.found
+    assert start is not None
+    assert start.scales is not None
+    assert start.scales.rows.shape == (model.spec.num_ws, model.spec.w_dim)
+    longer = EncoderTraining(model, EncoderSettings(steps=10), start)
+    while not longer.report.is_done:
+        assert longer.step(renderer).probes <= 1, "they do not change, so they are not learnt again"
+    assert longer.found is not None
+    assert longer.found.scales is start.scales
+
+
+@pytest.mark.parametrize(("probe_s", "probes"), [(0.1, 20), (0.5, 0)])
+def test_scales_take_a_tenth_of_the_time_of_the_steps_at_most(
+    model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch, probe_s: float, probes: int
+) -> None:
+    clock = scripted_clock(monkeypatch, probe_s)
+    training = EncoderTraining(model, EncoderSettings(steps=100), clock=clock)
+    training._step, training._spent_s = 100, 120.0
+    training._best = PictureEncoder.fresh(16, torch.zeros(8), torch.ones(8)).to_file(100, 0.5)
+    while not training.report.is_done:
+        training.step(renderer)
+    assert training.found is not None
+    assert (0 if training.found.scales is None else training.found.scales.probes) == probes
+
+
+def test_a_failure_of_the_scales_does_not_lose_the_encoder(
+    model: Model, renderer: Renderer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(_: ScaleLearner) -> None:
+        raise RuntimeError("not enough memory")
+
+    monkeypatch.setattr(ScaleLearner, "probe", fail)
+    training = EncoderTraining(model, EncoderSettings(steps=5))
+    with caplog.at_level(logging.INFO):
+        run(training, renderer)
+    assert "not enough memory" in caplog.text
+    assert training.found is not None
+    assert training.found.scales is None

@@ -31,6 +31,9 @@ def test_a_training_is_started_watched_and_stopped(
     show(LearningState(is_running=True, report=EncoderReport(300, 3000, 900, 0.624, 0.2), seconds_left=150.0))
     assert dialog.progress.text() == "Step 300 of 3,000, 900 pictures, error 0.62 (1 is a guess), 3 minutes left"
     assert dialog.bar.value() == 200
+    learning_scales = EncoderReport(3000, 3000, 8192, 0.1, 0.93, probes=64, most_probes=300)
+    show(LearningState(is_running=True, report=learning_scales))
+    assert dialog.progress.text() == "Measuring scales of searches: 64 of 300 passes."
     qtbot.mouseClick(dialog.stop, Qt.MouseButton.LeftButton)
     assert calls(controller, "stop_learning") == [("stop_learning",)]
     show(LearningState(is_running=True, is_stopping=True))
