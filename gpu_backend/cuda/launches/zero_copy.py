@@ -11,8 +11,9 @@ import numpy as np
 from gpu_backend.cuda.launches.conv_arguments import region
 from gpu_backend.cuda.schedule import Launch, Region
 from gpu_backend.cuda.tiles.target import Target
+from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.ops.kernels.streaming_conv_tile import STRIP_COLUMNS
+from gpu_backend.ops.kernels.streaming_conv_tile import STRIP_COLUMNS, StreamingConvGeometry, streaming_conv_geometry
 from gpu_backend.plan.arena import ALIGNMENT
 
 HOST_SLOT = "host_slot"
@@ -25,8 +26,8 @@ otherwise."""
 _ROW_NBYTES = 4 * 4 * STRIP_COLUMNS
 """Shared memory of a warpgroup's rows of bytes."""
 
-_STATIC_NBYTES = 4 << 10
-"""At most, of what else the kernel declares."""
+_MOST_WARPGROUPS, _MOST_STAGES = 4, 6
+"""Of a block: while stores wait for PCIe, four warpgroups of more registers lose less time than five."""
 
 
 def host_slot() -> Region:
@@ -57,17 +58,18 @@ def zero_copy(launches: tuple[Launch, ...], target: Target) -> Launch | None:
     side = int(conv.arguments["side"])  # type: ignore[arg-type]
     if not is_usual or side % STRIP_COLUMNS or conv.arguments["y"] or conv.arguments["y_raw"]:
         return None
-    rows_nbytes = int(dict(conv.recipe.defines)["WARPGROUPS"]) * _ROW_NBYTES
-    if conv.shared_nbytes + rows_nbytes + _STATIC_NBYTES > target.shared_nbytes_per_block:
+    geometry = _geometry(conv, side, target)
+    if geometry is None:
         return None
+    macros = {**dict(conv.recipe.defines), **{name: str(value) for name, value in geometry.macros.items()}}
     return Launch(
         layer=conv.layer,
         label="streaming_conv",
         stands_for=conv.stands_for,
-        recipe=KernelRecipe(conv.recipe.stem, (*conv.recipe.defines[:-1], ("HAS_PICTURE", "1"))),
-        grid=conv.grid,
-        block=conv.block,
-        shared_nbytes=conv.shared_nbytes,
+        recipe=KernelRecipe(conv.recipe.stem, tuple({**macros, "HAS_PICTURE": "1"}.items())),
+        grid=geometry.grid,
+        block=(geometry.threads, 1, 1),
+        shared_nbytes=geometry.dynamic_nbytes,
         arguments={
             **conv.arguments,
             "rgb_parts": None,
@@ -83,4 +85,15 @@ def zero_copy(launches: tuple[Launch, ...], target: Target) -> Launch | None:
         nbytes=conv.nbytes + rgb.nbytes,
         op=conv.op,
         optional=("image",),
+    )
+
+
+def _geometry(conv: Launch, side: int, target: Target) -> StreamingConvGeometry | None:
+    """Return how the kernel divides the convolution, from the same weights; None if it does not fit."""
+    macros = dict(conv.recipe.defines)
+    inputs, outputs = int(macros["STEPS"]) * int(macros["DEPTH"]), int(macros["CHANNELS"])
+    shape = ConvShape("conv", side, inputs, outputs, 1, "fp8" if int(macros["FP8_X"]) else "fp16")
+    room = target.shared_nbytes_per_block - _MOST_WARPGROUPS * _ROW_NBYTES
+    return streaming_conv_geometry(
+        shape, target.multiprocessors, room, most_warpgroups=_MOST_WARPGROUPS, most_stages=_MOST_STAGES
     )

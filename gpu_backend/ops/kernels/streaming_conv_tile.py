@@ -112,16 +112,23 @@ class StreamingConvGeometry:
 
 
 def streaming_conv_geometry(
-    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int
+    shape: ConvShape,
+    multiprocessors: int,
+    shared_nbytes_per_block: int,
+    *,
+    most_warpgroups: int = 6,
+    most_stages: int = _MOST_STAGES,
 ) -> StreamingConvGeometry | None:
     """Return how to divide a convolution; None for shapes that another kernel computes faster."""
     if shape.kind != "conv" or shape.operands in FP32_OPERANDS or shape.side < _LEAST_SIDE:
         return None
-    return _fastest(shape, multiprocessors, shared_nbytes_per_block)
+    return _fastest(shape, multiprocessors, shared_nbytes_per_block, most_warpgroups, most_stages)
 
 
 @functools.lru_cache(maxsize=256)  # layers of one shape come in several plans
-def _fastest(shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int) -> StreamingConvGeometry | None:
+def _fastest(
+    shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: int, most_warpgroups: int, most_stages: int
+) -> StreamingConvGeometry | None:
     choices = _WARPGROUPS_IN_FP8 if shape.operands == "fp8" else _WARPGROUPS
     channels = next((channels for channels in choices if channels >= shape.cout), None)
     depth = next((depth for depth in (nbytes // shape.itemsize for nbytes in ROW_NBYTES) if depth >= shape.cin), None)
@@ -132,15 +139,18 @@ def _fastest(shape: ConvShape, multiprocessors: int, shared_nbytes_per_block: in
     fitting = [
         StreamingConvGeometry(shape, channels, depth, rows, warpgroups, stages)
         for warpgroups in choices[channels]
-        if (stages := _stages(shape, channels, depth, warpgroups, shared_nbytes_per_block)) is not None
+        if warpgroups <= most_warpgroups
+        if (stages := _stages(shape, channels, depth, warpgroups, shared_nbytes_per_block, most_stages)) is not None
         for rows in range(_LEAST_ROWS, min(shape.side, _MOST_ROWS) + 1)
     ]
     return min(fitting, key=lambda geometry: (_cost(geometry, multiprocessors), -geometry.warpgroups), default=None)
 
 
-def _stages(shape: ConvShape, channels: int, depth: int, warpgroups: int, shared_nbytes_per_block: int) -> int | None:
+def _stages(
+    shape: ConvShape, channels: int, depth: int, warpgroups: int, shared_nbytes_per_block: int, most: int
+) -> int | None:
     """Return as many stages as fit; None if too few do."""
-    for stages in range(_MOST_STAGES, _LEAST_STAGES - 1, -1):
+    for stages in range(most, _LEAST_STAGES - 1, -1):
         geometry = StreamingConvGeometry(shape, channels, depth, 1, warpgroups, stages)
         if geometry.dynamic_nbytes + geometry.static_nbytes <= shared_nbytes_per_block:
             return stages

@@ -54,6 +54,15 @@ def test_a_large_picture_by_itself_has_one_that_does_what_two_launches_do(side: 
     assert whole.with_zero_copy is None
 
 
+def test_while_stores_wait_for_pcie_a_block_has_fewer_warpgroups_and_more_rows_in_flight() -> None:
+    schedule = scheduled()
+    (conv, whole), names = ((schedule.launches[-2], zero_copy_of(schedule)), ("WARPGROUPS", "STAGES", "DEPTH"))
+    divided = [[int(dict(launch.recipe.defines)[name]) for name in names] for launch in (conv, whole)]
+    assert divided == [[5, 5, 32], [4, 6, 32]]
+    assert whole.block == (512, 1, 1)
+    assert whole.grid[0] * 4 == 16 * -(-1024 // int(dict(whole.recipe.defines)["ROWS"])), "all strips"
+
+
 def test_the_slot_goes_over_with_the_rows_of_w_and_has_the_flags_where_a_copy_has_them() -> None:
     schedule = scheduled()
     regions = {region.name: region for region in schedule.regions}
