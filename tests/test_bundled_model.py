@@ -115,6 +115,9 @@ def test_its_sliders_move_one_factor_each_as_its_card_says(renderer: Renderer, c
 def test_its_encoder_reads_pictures_that_it_shows(renderer: Renderer, card: str) -> None:
     facts = renderer.facts
     stored = read_encoder(encoder_path(MODEL), facts.model_id, facts.w_dim, facts.num_ws)
+    assert stored.scales is not None
+    assert f"{stored.scales.probes:,} backward passes" in card
+    assert f"{len(stored.scales.factors)} directions" in card
     assert encoder_path(MODEL).stat().st_size < 4 << 20
     assert f"{stored.steps:,} steps" in card
     assert stored.error < 0.09

@@ -1,7 +1,7 @@
 """Projection: the rows of w whose pictures are nearest to given ones.
 
-1. An encoder's answers where the model has one, w = E(target) and w + E(target) - E(G(w)), and the best of many random
-   latents, compared at a draft resolution,
+1. An encoder's answer where the model has one, w = E(target) or, if its picture is nearer, w + E(target) - E(G(w)), and
+   the best of many random latents, compared at a draft resolution,
 2. w, one row for all, from several of these at draft resolutions, and then from the best at the full one,
 3. each row by itself, and all rows together, at the full resolution, with a pull of rows towards their mean.
 
@@ -203,8 +203,7 @@ class Projection:
         guesses = self._guesses() if self._encoder is not None or limit.is_set else None
         if guesses is not None and (self._encoder is not None or self._drafts.missing):
             # Fitting takes as long as some steps, and until then there would be nothing to show.
-            guesses = self._judged(guesses)
-            yield self._reported("random", 0, self._candidates, self._full)
+            guesses = yield from self._judged(guesses)
         for done, wanted in self._drafts.fit(limit):
             yield self._reported("drafts", done, wanted, self._random_side)
         starts = yield from self._try_candidates(guesses)
@@ -222,21 +221,32 @@ class Projection:
         rows = starts[:, :1].expand(-1, -1, self._network.spec.num_ws, -1)
         yield from self._descend("rows", rows, self._full, first, total)
 
-    @torch.no_grad()
-    def _judged(self, guesses: Tensor) -> Tensor:
-        """Keep guesses (count or 1, w_dim) by their full pictures; return them and, of an encoder, those corrected.
+    def _judged(self, guesses: Tensor) -> Generator[ProjectionReport, None, Tensor]:
+        """Keep guesses (count or 1, w_dim) by their full pictures; return them, an encoder's answers corrected.
 
-        What an encoder misreads of its answer's picture is about what it misreads of the target.
+        What an encoder misreads of its answer's picture is about what it misreads of the target. The correction is
+        taken for the pictures that it brings nearer.
         """
-        rows = self._shared(guesses[:, None]).expand_as(self._best)
-        pictures = self._passes.picture(rows)
-        self._keep(rows, self._full_loss()(pictures), self._full)
-        if self._encoder is None:
+
+        def shown(w: Tensor) -> Tensor:
+            rows = self._shared(w[:, None]).expand_as(self._best)
+            pictures = self._passes.picture(rows)
+            self._keep(rows, self._full_loss()(pictures), self._full)
+            return pictures
+
+        with torch.no_grad():
+            pictures = shown(guesses)
+            again = None if self._encoder is None else self._encoder.encode(pictures.clamp(-1, 1))
+        yield self._reported("random", 0, self._candidates, self._full)
+        if again is None:
             return guesses
-        return torch.cat([guesses, 2.0 * guesses - self._encoder.encode(pictures.clamp(-1, 1))])
+        with torch.no_grad():
+            shown(2.0 * guesses - again)
+        yield self._reported("random", 0, self._candidates, self._full)
+        return self._best[:, 0].clone()
 
     def _try_candidates(self, guesses: Tensor | None) -> Generator[ProjectionReport, None, Tensor]:
-        """Compare guesses (any, w_dim) and random latents, truncated to 0.7, where pictures look right.
+        """Compare guesses (count or 1, w_dim) and random latents, truncated to 0.7, where pictures look right.
 
         Returns the coordinates of the best, (count, starts, 1, w_dim), the best first.
         """
@@ -245,14 +255,13 @@ class Projection:
         candidates = mean + 0.7 * (sample_w(self._network, total, self._settings.seed) - mean)
         limit = self._time_limit()
         if guesses is not None:
-            # Guesses come first. With one picture, they take the places of random latents.
-            candidates = torch.cat([guesses, candidates[: max(0, total - -(-len(guesses) // count))]])
+            # Guesses come first. With one picture, the guess takes the place of a random latent.
+            candidates = torch.cat([guesses, candidates[: total - 1]])
         losses = candidates.new_full((count, len(candidates)), math.inf)
         more = len(candidates) - total
-        least = 1 if guesses is None else len(guesses)
         compared = [PictureLoss(target[None]) for target in self._targets_at(side)]
         first = 0
-        while first < limit.fitting(len(candidates), least):
+        while first < limit.fitting(len(candidates), more + 1):
             some = candidates[first : first + self._batch(limit)]
             with torch.no_grad(), limit.pieces(len(some)):
                 pictures = self._drafts.picture(self._shared(some[:, None]), side)
@@ -261,7 +270,7 @@ class Projection:
                 best, places = losses.min(1)
                 self._keep(self._shared(candidates[places][:, None]), best, side)
             first += len(some)
-            wanted = limit.fitting(len(candidates), least)
+            wanted = limit.fitting(len(candidates), more + 1)
             yield self._reported("random", max(1, first - more), max(1, wanted - more), side)
         starts = min(_STARTS.get(self._network.device.type, 1), len(candidates))
         places = losses.nan_to_num(nan=math.inf).argsort(1)[:, :starts]
