@@ -16,6 +16,7 @@ from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import track_session, value_at
+from explorer_app.session.timeline.seam import ending, repeats_alike
 from explorer_app.session.tracks import (
     HOLD,
     MAX_KEYS,
@@ -296,7 +297,7 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
     """Return the timeline whose tracks have, at the end of what plays, the values that they have at its start.
 
     A track that stands still stays as it is. A walk, and a track that repeats, get the nearest period that goes into
-    what plays.
+    what plays; if that is one round from end to end, the last key gets the value of the first one.
     """
     first, last = timeline.playing_range
     for track in timeline.tracks:
@@ -305,7 +306,8 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
             timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
         elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
             value = _value_of(timeline, track, session, first)
-            if _is_near(value, _value_of(timeline, track, session, last)):
+            arriving = _within(timeline, track)
+            if _is_near(value, _value_of(with_track(timeline, arriving), arriving, session, last)):
                 continue
             repeats = track.outside != "hold" and not _covers(timeline, track, first, last)
             fitted = _with_whole_rounds(timeline, track) if repeats else None
@@ -313,6 +315,12 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
                 timeline = with_key(timeline, track.path, first, value)
             timeline = fitted or with_key(timeline, track.path, last, value)
     return timeline
+
+
+def _within(timeline: Timeline, track: Track) -> Track:
+    """Return a track that comes to its last key where what plays ends, unless it begins again within it too."""
+    first, last = (float(t) for t in timeline.playing_range)
+    return track if repeats_alike(timeline, track, first, last) else ending(timeline, track, last)
 
 
 def _covers(timeline: Timeline, track: Track, first: Fraction, last: Fraction) -> bool:
@@ -340,18 +348,23 @@ def _with_whole_rounds(timeline: Timeline, track: Track) -> Timeline | None:
         start -= fitted
     if start < 0:
         return None
-    moved = (
+    moved = tuple(
         _placed(timeline, key, start + (t - times[0]) * factor, is_beat=key.is_beat)
         for key, t in zip(track.keys, times, strict=True)
     )
-    return with_track(timeline, _with_keys(timeline, track, moved))
+    fitted_track = replace(track, keys=moved)
+    if _within(timeline, fitted_track) is not fitted_track:
+        fitted_track = replace(track, keys=(*moved[:-1], replace(moved[-1], value=moved[0].value)))
+    return with_track(timeline, fitted_track)
 
 
 def _is_full_turn(timeline: Timeline, track: Track) -> bool:
-    """Return whether noise ends at the angle where it began."""
-    if track.path != NOISE_LOOP:
+    """Return whether an angle ends where it began, after whole turns."""
+    if track.path == STATE or parameter(track.path).kind != "angle":
         return False
-    start, end = (value_at(timeline, track.path, float(t)) for t in timeline.playing_range)
+    arriving = with_track(timeline, _within(timeline, track))
+    first, last = timeline.playing_range
+    start, end = value_at(timeline, track.path, float(first)), value_at(arriving, track.path, float(last))
     return abs(math.remainder(end - start, 360.0)) < 1e-6
 
 

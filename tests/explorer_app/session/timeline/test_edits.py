@@ -329,6 +329,44 @@ def test_the_loop_check_distinguishes_values_from_velocities() -> None:
     assert (smooth.value_meets, smooth.velocity_meets) == (True, True)
 
 
+def repeated(*values: float, end: int, outside: Outside = "loop", easing: Easing = LINEAR) -> Session:
+    keys = tuple(Key(Fraction(n * 2, len(values) - 1), value, easing) for n, value in enumerate(values))
+    return Session(timeline=Timeline((Track("slider/a", keys, outside=outside),), end=Fraction(end)))
+
+
+@pytest.mark.parametrize(
+    ("values", "outside"), [((0.0, 1.0), "loop"), ((0.0, 1.0, 0.0), "loop"), ((0.0, 1.0), "mirror")]
+)
+def test_a_track_that_repeats_is_not_reported_where_each_of_its_repeats_is_alike(
+    values: tuple[float, ...], outside: Outside
+) -> None:
+    session = repeated(*values, end=8, outside=outside)
+    assert seam(session, 0.0, 8.0) == Seam(True, True, only_repeats=True)
+    assert seam(repeated(*values, end=8, outside=outside, easing=Easing("smooth")), 2.0, 6.0).velocity_meets
+    assert with_loop_closed(session.timeline, session) == session.timeline
+    jumps = Track(PSI, (Key(Fraction(0), 0.2), Key(Fraction(8), 0.8)))
+    assert not seam(replace(session, timeline=with_track(session.timeline, jumps)), 0.0, 8.0).value_meets
+
+
+def test_a_track_that_repeats_only_at_the_end_of_the_loop_jumps_there_and_can_be_closed() -> None:
+    for session in (repeated(0.0, 0.4, 1.0, end=2), repeated(0.0, 0.4, 1.0, end=6)):
+        timeline = replace(session.timeline, loop=(Fraction(0), Fraction(2)))
+        session = replace(session, timeline=timeline)
+        assert seam(session, 0.0, 2.0) == Seam(False, False)
+        closed = with_loop_closed(timeline, session)
+        assert [key.value for key in closed.tracks[0].keys] == [0.0, 0.4, 0.0]
+        assert seam(Session(timeline=closed), 0.0, 2.0).value_meets
+
+
+def test_closing_the_loop_leaves_whole_turns() -> None:
+    keys = (Key(Fraction(0), 0.0), Key(Fraction(10), 360.0))
+    timeline = with_key(Timeline((Track("transform.degrees", keys),)), PSI, Fraction(1), 0.2)
+    timeline = with_key(timeline, PSI, Fraction(9), 0.8)
+    closed = with_loop_closed(timeline, Session(timeline=timeline))
+    assert closed.track("transform.degrees") == timeline.track("transform.degrees")
+    assert closed.track(PSI) != timeline.track(PSI)
+
+
 def test_closing_the_loop_makes_ends_meet_and_leaves_what_is_at_rest_or_turns_round() -> None:
     timeline = piece((1, 0.2), (6, 0.8), end=Fraction(10), loop=(Fraction(0), Fraction(8)))
     timeline = with_noise_loop(with_key(timeline, GAIN, Fraction(3), 0.5))

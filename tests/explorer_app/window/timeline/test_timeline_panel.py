@@ -17,7 +17,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
+from explorer_app.session.tracks import LINEAR, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
@@ -372,6 +372,10 @@ def test_the_loop_check_is_reported_after_a_rest(edits: Edits, qtbot: QtBot) -> 
     edits.show(replace(edits.session, timeline=closed))
     qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✓ loop closes")
     assert edits.panel.seam_badge.close_button.isHidden()
+    saw = Track("slider/a", (Key(Fraction(0), 0.0, LINEAR), Key(Fraction(2), 1.0, LINEAR)), outside="loop")
+    edits.show(replace(edits.session, timeline=replace(closed, tracks=(saw,))))
+    qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✓ loop repeats")
+    assert "each time it begins again" in edits.panel.seam_badge.label.toolTip()
 
 
 def test_a_loop_that_jumps_is_closed_by_a_click(edits: Edits, qtbot: QtBot) -> None:
