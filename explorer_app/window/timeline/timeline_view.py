@@ -76,6 +76,8 @@ class TimelineView(QAbstractScrollArea):
         A right click on a track, on a selected key, at a time of the ruler.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
+    refused(str)
+        A sentence about an edit that is impossible.
     redrawn()
         Another axis, another timeline, another place of the playhead.
     """
@@ -90,6 +92,7 @@ class TimelineView(QAbstractScrollArea):
     key_menu_requested = Signal(QPoint)
     ruler_menu_requested = Signal(object, QPoint)
     thumbnail_wanted = Signal(object, object)
+    refused = Signal(str)
     redrawn = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:

@@ -50,6 +50,7 @@ from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
     MAX_KEYS,
+    MAX_SECONDS,
     NOISE_LOOP,
     STATE,
     WALK,
@@ -308,6 +309,26 @@ def test_a_steep_bezier_is_still_solved() -> None:
     values = [eased(steep, step / 50) for step in range(51)]
     assert values == sorted(values)
     assert (values[0], values[-1]) == (pytest.approx(0.0), pytest.approx(1.0))
+
+
+def test_keys_stay_within_the_longest_time() -> None:
+    day = Fraction(MAX_SECONDS)
+    timeline = piece((0, 0.0), (10, 1.0))
+    moved, _ = moved_keys(timeline, names_of(timeline), day)
+    assert (times(moved), moved.end) == ([day - 10, day], day), "they keep their distances"
+    stretched, _ = stretched_keys(timeline, names_of(timeline), Fraction(0), day)
+    assert (times(stretched), stretched.end) == ([0, day], day)
+    clip = copied_keys(timeline, names_of(timeline))
+    assert pasted_keys(timeline, clip, day - 10)[0].end == day
+    in_beats = counted_in(timeline, names_of(timeline), is_beat=True)
+    for refused in (
+        lambda: pasted_keys(timeline, clip, day - 9),
+        lambda: with_key(timeline, PSI, day + 1, 0.5),
+        lambda: with_grid(in_beats, BeatGrid(Fraction(1, 1000))),
+        lambda: with_grid(in_beats, BeatGrid(offset=day - 5)),
+    ):
+        with pytest.raises(TimelineError, match="at most a day long"):
+            refused()
 
 
 def test_a_take_replaces_the_keys_of_its_time() -> None:

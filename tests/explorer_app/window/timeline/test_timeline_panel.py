@@ -17,7 +17,7 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import LINEAR, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
+from explorer_app.session.tracks import LINEAR, MAX_SECONDS, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
@@ -357,6 +357,26 @@ def test_steps_of_the_tempo_make_room_for_keys_as_the_last_one_needs_it(edits: E
     edits.show(replace(edits.session, timeline=other))
     edits.panel.bpm_field.entered.emit(40.0, True)
     assert edits.session.timeline == replace(other, grid=BeatGrid(Fraction(40))), "another project is open by now"
+
+
+def test_a_tempo_that_would_put_keys_beyond_a_day_is_refused(edits: Edits) -> None:
+    panel, refused = edits.panel, list[str]()
+    panel.refused.connect(refused.append)
+    timeline = with_key(edits.session.timeline, PSI, Fraction(MAX_SECONDS // 4), 0.5)
+    timeline = counted_in(timeline, names_of(timeline), is_beat=True)
+    edits.show(replace(edits.session, timeline=replace(timeline, snap="beat")))
+    panel.bpm_field.entered.emit(20.0, True)
+    assert len(refused) == 1
+    assert (edits.steps, panel.bpm_field.value()) == ([], 120.0)
+    for bpm, final in ((60.0, False), (20.0, False), (20.0, True)):
+        panel.bpm_field.entered.emit(bpm, final)
+    assert len(refused) == 2
+    assert edits.session.timeline.grid.bpm == panel.bpm_field.value() == 60.0, "the slowest on the way that is possible"
+    panel.view.select(names_of(edits.session.timeline, PSI))
+    panel.view.keys.copy()
+    panel.view.show_time(Fraction(MAX_SECONDS))
+    panel.view.keys.paste()
+    assert (len(refused), len(edits.steps)) == (3, 1)
 
 
 def test_a_shorter_timeline_cuts_the_range_that_plays(edits: Edits) -> None:
