@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -18,10 +18,10 @@ from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import LINEAR, MAX_SECONDS, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
-from explorer_app.window.look import theme
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
-from explorer_app.window.timeline.timeline_view import TimelineView
+from explorer_app.window.timeline.timeline_view import TimelineView, fitting_hint
 from explorer_app.window.timeline.track_rows import times_of
 from tests.helpers.mouse import wheel
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
@@ -405,6 +405,14 @@ def test_a_loop_that_jumps_is_closed_by_a_click(edits: Edits, qtbot: QtBot) -> N
     assert [step.label for step in edits.steps] == ["Close the loop"]
     assert times(edits) == [0, 4, 8, 10]
     qtbot.waitUntil(lambda: not badge.label.text().endswith("jumps"))
+
+
+def test_an_empty_timeline_says_what_fits_into_it() -> None:
+    metrics = QFontMetrics(fonts.body())
+    width, line = 20 * metrics.averageCharWidth(), metrics.lineSpacing()
+    texts = [fitting_hint(metrics, QRect(0, 0, width, lines * line)) for lines in (14, 5, 2, 1)]
+    assert [len(text) for text in texts] == sorted({len(text) for text in texts}, reverse=True)
+    assert texts[2:] == ["Press I to keep the picture.", ""], "nothing is cut"
 
 
 def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
