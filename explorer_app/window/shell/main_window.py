@@ -302,6 +302,7 @@ class MainWindow(QMainWindow):
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(engine.preview.input_came, self)
         self._grid.changed.connect(self._show_grid)
+        self.tools.share_canvas(self._grid)
         panel_links.GridMemory(self._grid, self._settings, self)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)

@@ -265,6 +265,20 @@ def test_of_a_small_kept_picture_no_part_of_a_long_name_covers_it(qtbot: QtBot) 
     assert painted("hi") != painted("")
 
 
+@pytest.mark.parametrize("tool", ["drag-points", "transform", "layer"])
+def test_a_tool_or_a_layer_needs_the_picture_so_that_the_grid_is_left(
+    view: VariationView, window: MainWindow, controller: FakeController, tool: str
+) -> None:
+    controller.show_model(facts(has_transform=True))
+    window.actions_by_key[tool].trigger()
+    assert window.actions_by_key[tool].isChecked()
+    assert view.isHidden()
+    assert window.canvas.hasFocus()
+    window.actions_by_key["variations"].trigger()
+    assert view.isVisible()
+    assert window.actions_by_key[tool].isChecked() == (tool == "layer"), "the picture is a layer after the grid too"
+
+
 @pytest.mark.parametrize("kind", ["random", "axes", "mix"])
 @pytest.mark.parametrize("height", [72, 160, 400])
 def test_the_bar_is_whole_on_a_low_and_narrow_canvas(
