@@ -39,9 +39,17 @@ class Dialogs:
                 other.raise_()
                 other.activateWindow()
                 return
+        self._fit(dialog)
+        dialog.open()
+
+    def show(self, dialog: QDialog) -> None:
+        """Show a dialog beside which the window stays usable."""
+        self._fit(dialog)
+        dialog.show()
+
+    def _fit(self, dialog: QDialog) -> None:
         room = self.window.screen().availableGeometry().size() - QSize(*FRAME)
         dialog.resize(dialog.size().boundedTo(room))
-        dialog.open()
 
     def choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
         """Choose an existing file and pass it to `then`; `files` is Qt's name filter."""

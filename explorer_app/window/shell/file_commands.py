@@ -112,7 +112,7 @@ class FileCommands:
                 self._files.take_picture(path, document)
 
         dialog.chosen.connect(take)
-        dialog.show()
+        self._dialogs.show(dialog)
 
     def save_picture(self) -> None:
         """Choose a file for the picture and save it."""
@@ -167,7 +167,7 @@ class FileCommands:
         dialog = self._dialogs.window.findChild(ExportsDialog)
         if dialog is None:
             dialog = ExportsDialog(self._export, self._settings, self._dialogs.window, gpu_count=self._gpu_count)
-            dialog.show()
+            self._dialogs.show(dialog)
         dialog.raise_()
         dialog.activateWindow()
 
