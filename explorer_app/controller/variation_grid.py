@@ -46,6 +46,9 @@ MOST_MIXED = 8
 
 _SOURCE = "variations"
 
+_LABEL_LETTERS = 40
+"""Of each of the two names in the name of a mix."""
+
 _LEAST_FINAL_PX = 256
 """Earlier exits of a network are pale and blurred, so a final picture is at least this large before it is shrunk."""
 
@@ -302,12 +305,22 @@ class VariationGrid(QObject):
         elif shown is not None:
             if self._settings.kind == "mix":
                 self._held_sides = self.sides
-            name = f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
-            self._editing.kept.add((KeptSession(shown.session, name, time.time()),))
+            self._editing.kept.add((KeptSession(shown.session, self._name_of(cell), time.time()),))
             kept = next((item for item in self._editing.history.kept if item.session == shown.session), None)
             if kept is not None:
                 self._kept_here[shown.session] = kept.number
                 self.changed.emit()
+
+    def _name_of(self, cell: Cell) -> str:
+        """Return the name of a cell that is kept: of a mix, the names of its two latents."""
+        if self._settings.kind != "mix":
+            return f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
+        row, column = cell
+        sides = (
+            self.sides.rows[row - 1 : row] if row else (),
+            self.sides.columns[column - 1 : column] if column else (),
+        )
+        return " over ".join(kept.label[:_LABEL_LETTERS].strip() for side in sides for kept in side)
 
     def toggle_locked(self, cell: Cell) -> None:
         """Lock a cell's variation against re-rolls, or unlock it."""

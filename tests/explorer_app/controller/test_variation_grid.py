@@ -167,6 +167,7 @@ def test_a_mix_that_is_kept_stays_in_its_place_until_the_grid_is_left(open_harne
         grid.toggle_kept(cell)
     assert {cell: shown_cell.session for cell, shown_cell in grid.cells.items()} == before
     assert [cell for cell in grid.cells if grid.kept_number(cell) is not None] == [(1, 2), (2, 1)]
+    assert [entry.label for entry in editing.history.kept][-2:] == ["Seed 3 over Seed 6", "Seed 4 over Seed 5"]
     grid.set_on(False)
     grid.set_on(True)
     assert grid.shape == (4, 4), "of six kept ones"
