@@ -80,8 +80,12 @@ class FileCommands:
         self._dialogs.choose_file("session", "Open session", SESSION_FILES, self._files.open_session)
 
     def save_session(self) -> None:
-        """Choose a file for the session and save it."""
-        self._dialogs.choose_target("session", "Save session", SESSION_FILES, "session.loom", self._files.save_session)
+        """Choose a file for the session, at first the one that was opened or saved last, and save it."""
+        project = self._files.project or Path("session.loom")
+        folder = project.parent if project.is_absolute() else None
+        self._dialogs.choose_target(
+            "session", "Save session", SESSION_FILES, project.name, self._files.save_session, folder=folder
+        )
 
     def import_latent(self) -> None:
         """Choose a file of w rows and show it as the latent."""
