@@ -254,7 +254,7 @@ class MainWindow(QMainWindow):
             pages=spec.pages,
             least=QSize(*map(theme.px, spec.least)),
             wanted=QSize(*map(theme.px, spec.wanted)),
-            scrolls=spec.scrolls,
+            scrolls=spec.scrolls or (spec.scrolls_if_low and theme.is_on_low_screen(self)),
             extras=[ActionButton(self.actions_by_key[key], role=role) for key, role in spec.buttons.items()],
             first_height=theme.px(spec.first_height),
         )
