@@ -5,13 +5,18 @@ Text from files and file names passes through here, so control characters become
 
 from __future__ import annotations
 
+import codecs
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Iterable, Iterator
 from typing import TextIO
 
 from gpu_backend import LoomError, printable, printable_lines, printable_sentence
+
+_AS_IN_NAMES = "latentloom.as_in_names"
+"""Name of the error handler that writes letters in UTF-8, as file names have them in the locale C."""
 
 
 class OutputError(LoomError):
@@ -105,8 +110,10 @@ class Console:
         if sys.stdout is None:
             raise OutputError("The result goes to standard output, which is closed.")
         encoding = sys.stdout.encoding or "utf-8"
+        if sys.stdout.errors != _AS_IN_NAMES:
+            text = text.encode(encoding, "backslashreplace").decode(encoding)
         with _told():
-            sys.stdout.write(text.encode(encoding, "backslashreplace").decode(encoding))
+            sys.stdout.write(text)
             sys.stdout.flush()
 
     def _write(self, text: str) -> None:
@@ -119,6 +126,22 @@ class Console:
             raise
         except (OSError, ValueError):  # full, or closed
             self._stream = None
+
+
+def show_letters_of_names() -> None:
+    """Write letters to stdout and stderr as file names have them where the locale is C, and not as escapes."""
+    if sys.getfilesystemencoding() != "ascii":
+        return
+    codecs.register_error(_AS_IN_NAMES, _as_in_names)
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and codecs.lookup(stream.encoding).name == "ascii":
+            stream.reconfigure(errors=_AS_IN_NAMES)
+
+
+def _as_in_names(error: UnicodeError) -> tuple[bytes, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return error.object[error.start : error.end].encode("utf-8", "backslashreplace"), error.end
 
 
 def flush_results() -> None:

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from explorer_app.cli.arguments import UsageError
-from explorer_app.cli.console import Console, discard_unwritten, flush_results
+from explorer_app.cli.console import Console, discard_unwritten, flush_results, show_letters_of_names
 from explorer_app.cli.path_text import without_home
 from explorer_app.interrupts import EXIT_STOPPED, handle_stops, restore, stop_status
 from explorer_app.logs import ProgramLog
@@ -62,6 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reader of the output left before the work was done. 143: stopped by SIGTERM.
     """
     _ensure_home()
+    show_letters_of_names()
     name, words = _command_of(list(sys.argv[1:] if arguments is None else arguments))
     console = Console()
     with ProgramLog(console.block) as log, _interrupts_noted(console):

@@ -79,6 +79,8 @@ class Files(QObject):
         self._messages = messages
         self._settings = settings
         self._thumbnails = thumbnails
+        self.project: Path | None = None
+        """The `.loom` file that was opened or saved last; None after a start, and in a new session."""
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
 
@@ -163,6 +165,7 @@ class Files(QObject):
         facts = self._model.facts
         if facts is not None:
             self._pending.forget()
+            self.project = None
             self._editing.restore(adapt(Session(), facts).session, "New session", time_s=0.0)
 
     def open_session(self, path: Path | str) -> None:
@@ -170,6 +173,7 @@ class Files(QObject):
         path = Path(path)
 
         def take(file: SessionFile) -> None:
+            self.project = path
             if file.kept:
                 self._editing.kept.add(file.kept)
             for key, value in file.export.items():
@@ -183,7 +187,7 @@ class Files(QObject):
 
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
-        path = Path(path)
+        path = self.project = Path(path)
         session, kept, history = self._editing.session, self._editing.kept.sessions, self._editing.history
         time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)

@@ -32,7 +32,7 @@ from explorer_app.session.patch_table import SetPatches, with_patch
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import NO_MODULATION, Modulation
 from explorer_app.session.session import Session
-from explorer_app.session.timeline.edits import SetTimeline, with_grid
+from explorer_app.session.timeline.edits import SetTimeline, TimelineError, with_grid
 from explorer_app.session.tracks import MAX_SOUNDS, Sound, Timeline
 from gpu_backend import LoomError, dataclass
 
@@ -216,7 +216,12 @@ class Sounds(QObject):
             return
         timeline = self._editing.session.timeline
         grid = replace(timeline.grid, bpm=analysis.bpm, offset=sound.start + analysis.first_beat)
-        self._edit(replace(with_grid(timeline, grid), snap="beat"), "Tempo of the sound")
+        try:
+            moved = with_grid(timeline, grid)
+        except TimelineError as error:
+            self._messages.warning(error.sentence)
+            return
+        self._edit(replace(moved, snap="beat"), "Tempo of the sound")
 
     @Slot(object)
     def drive(self, patch: Patch) -> None:

@@ -46,6 +46,9 @@ MOST_MIXED = 8
 
 _SOURCE = "variations"
 
+_LABEL_LETTERS = 40
+"""Of each of the two names in the name of a mix."""
+
 _LEAST_FINAL_PX = 256
 """Earlier exits of a network are pale and blurred, so a final picture is at least this large before it is shrunk."""
 
@@ -150,6 +153,8 @@ class VariationGrid(QObject):
         self._settings = GridSettings()
         self._chosen = _Chosen()
         self._sides: MixSides | None = None
+        self._held_sides: MixSides | None = None
+        """Sides of a mix grid of which a cell was kept: it stays among the cells, and joins no side meanwhile."""
         self._cells: dict[Cell, GridCell] = {}
         self._based_on: object = None
         """The sessions that the cells were computed from; None computes them again."""
@@ -193,8 +198,8 @@ class VariationGrid(QObject):
     @property
     def sides(self) -> MixSides:
         """The latents of a mix grid: the chosen entries, or the newest kept ones, one half on each side."""
-        if self._sides is not None:
-            return self._sides
+        if (sides := self._sides or self._held_sides) is not None:
+            return sides
         kept = self._editing.kept.sessions[-2 * MOST_MIXED :]
         half = len(kept) // 2
         return MixSides(kept[:half], kept[half:])
@@ -235,6 +240,7 @@ class VariationGrid(QObject):
             self._update()
         else:
             frames.disconnect(self._follow)
+            self._held_sides = None
             self._stop()
         self.changed.emit()
 
@@ -261,6 +267,7 @@ class VariationGrid(QObject):
         if after.kind != before.kind:
             self._chosen.picked.clear()
             self._chosen.locked.clear()
+            self._held_sides = None
             self._drop_pictures()
         self._update()
         self.changed.emit()
@@ -296,12 +303,24 @@ class VariationGrid(QObject):
         if number is not None:
             self._editing.kept.star(number, False)
         elif shown is not None:
-            name = f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
-            self._editing.kept.add((KeptSession(shown.session, name, time.time()),))
+            if self._settings.kind == "mix":
+                self._held_sides = self.sides
+            self._editing.kept.add((KeptSession(shown.session, self._name_of(cell), time.time()),))
             kept = next((item for item in self._editing.history.kept if item.session == shown.session), None)
             if kept is not None:
                 self._kept_here[shown.session] = kept.number
                 self.changed.emit()
+
+    def _name_of(self, cell: Cell) -> str:
+        """Return the name of a cell that is kept: of a mix, the names of its two latents."""
+        if self._settings.kind != "mix":
+            return f"Variation {self._settings.seed}.{list(self._cells).index(cell) + 1}"
+        row, column = cell
+        sides = (
+            self.sides.rows[row - 1 : row] if row else (),
+            self.sides.columns[column - 1 : column] if column else (),
+        )
+        return " over ".join(kept.label[:_LABEL_LETTERS].strip() for side in sides for kept in side)
 
     def toggle_locked(self, cell: Cell) -> None:
         """Lock a cell's variation against re-rolls, or unlock it."""
@@ -383,7 +402,7 @@ class VariationGrid(QObject):
     def _model_changed(self) -> None:
         """Drop everything that belongs to the former model."""
         self._chosen = _Chosen()
-        self._sides = None
+        self._sides = self._held_sides = None
         now = self._settings
         across, down = (self._named_axis(axis.direction) for axis in (now.across, now.down))
         settings = replace(now, across=across, down=down, rows=RowRange(), mix_rows=None)

@@ -28,21 +28,35 @@ _VIDEO_NBYTES: dict[CodecName, float] = {
 }
 """Bytes a pixel of a frame at the usual quality."""
 
+_ALPHA_NBYTES: dict[FormatName | CodecName, float] = {
+    "png": 0.35,
+    "png16": 1.5,
+    "webp": 0.1,
+    "avif": 0.06,
+    "tiff": 0.35,
+    "exr": 3.9,
+    "apng": 0.35,
+}
+"""Bytes a pixel that alpha adds: a cut-out figure with soft edges. WebP stores alpha exactly at every quality."""
+
 _SMALL = 0.86
 _DOUBLING = 15
 """So much more quality doubles a file, roughly."""
 
 
-def picture_nbytes(form: PictureFormat, size: Size) -> float:
-    """Return about how many bytes one picture takes."""
+def picture_nbytes(form: PictureFormat, size: Size, *, has_alpha: bool = False) -> float:
+    """Return about how many bytes one picture takes; a background leaves no alpha to store."""
     share = _SMALL if form.compression == "small" else 1.0
-    return share * _PICTURE_NBYTES[form.name] * size[0] * size[1] * _factor(form.quality, form.facts.default_quality)
+    alpha = _ALPHA_NBYTES.get(form.name, 0.0) if has_alpha and form.background is None else 0.0
+    colours = _PICTURE_NBYTES[form.name] * _factor(form.quality, form.facts.default_quality)
+    return share * (colours + alpha) * size[0] * size[1]
 
 
-def video_nbytes(form: VideoFormat, size: Size, frames: int) -> float:
+def video_nbytes(form: VideoFormat, size: Size, frames: int, *, has_alpha: bool = False) -> float:
     """Return about how many bytes a video takes."""
-    factor = _factor(form.quality, form.facts.default_quality)
-    return _VIDEO_NBYTES[form.codec] * size[0] * size[1] * frames * factor
+    alpha = _ALPHA_NBYTES.get(form.codec, 0.0) if has_alpha and form.facts.keeps_alpha else 0.0
+    colours = _VIDEO_NBYTES[form.codec] * _factor(form.quality, form.facts.default_quality)
+    return (colours + alpha) * size[0] * size[1] * frames
 
 
 def nbytes_text(nbytes: float) -> str:

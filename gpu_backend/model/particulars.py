@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gpu_backend.model.refusal import shown
+from gpu_backend.plain_text import printable
 
 _MOST_NAMES = 40
 _MOST_BYTES = 16
@@ -37,7 +38,7 @@ class Particulars:
     @property
     def text(self) -> str:
         """One particular a line; nothing of the file in it can steer a terminal."""
-        lines = [f"File: {_printable(str(self.path))}"]
+        lines = [f"File: {printable(str(self.path))}"]
         if self.nbytes is not None:
             lines.append(f"Size: {self.nbytes:,} bytes")
         if self.head:

@@ -14,6 +14,9 @@ from gpu_backend.plain_text import system_reason
         ("abc\u202egnp.exe", r"abc\u202egnp.exe"),
         ("\u2028", r"\u2028"),
         ("\udcff", r"\udcff"),
+        ("\udcc3\udca4 \udce7\udc8c\udcab", "ä 猫"),
+        ("\udcc3\udca4\udcff", r"ä\udcff"),
+        ("\udcc2\udc9b1m", r"\x9b1m"),
         ("\x00\x7f", r"\x00\x7f"),
     ],
 )

@@ -29,6 +29,7 @@ class FakeFiles(QObject):
         super().__init__()
         self._calls = calls
         self._model = model
+        self.project: Path | None = None
 
     def open_model(self, path: Path | str | None = None) -> None:
         self._calls.append(("open_model", path))

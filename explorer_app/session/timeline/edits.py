@@ -16,6 +16,7 @@ from explorer_app.session.blend import resolve_blend
 from explorer_app.session.parameters import Parameter, SetParameter, parameter
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.evaluation import track_session, value_at
+from explorer_app.session.timeline.seam import ending, repeats_alike
 from explorer_app.session.tracks import (
     HOLD,
     MAX_KEYS,
@@ -52,7 +53,7 @@ _STEPPED = ("integer", "choice", "rows", "layer", "source", "text", "flag", "mas
 
 
 class TimelineError(LoomError):
-    """A timeline would hold more than it may."""
+    """A timeline would hold more than it may, or be longer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +151,11 @@ def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Eas
 
     A key that is replaced keeps its easing unless one is given. A track that is missing is added. While keys snap to
     beats, new ones count in beats.
+
+    Raises
+    ------
+    TimelineError
+        If the timeline would have too many keys, or one after the longest time.
     """
     track = timeline.track(path) or Track(path)
     former = key_at(timeline, (path, t))
@@ -157,7 +163,7 @@ def with_key(timeline: Timeline, path: str, t: Fraction, value: Any, easing: Eas
     is_beat = former.is_beat if former is not None else timeline.snap == "beat"
     value = as_still(value) if path == STATE else value
     key = _placed(timeline, Key(t, value, chosen), t, is_beat=is_beat)
-    longer = _until(timeline, t)
+    longer = _until(timeline, _within_limit(t))
     return with_track(longer, _with_keys(timeline, track, (*track.keys, key)))
 
 
@@ -174,19 +180,25 @@ def moved_keys(
     Parameters
     ----------
     by
-        Seconds. The keys keep their distances, and the first does not go before 0.
+        Seconds. The keys keep their distances; the first does not go before 0, nor the last after `MAX_SECONDS`.
     raised
         Added to numbers, which stay in their range.
     """
-    first = min((t for _, t in names), default=Fraction(0))
-    by = max(by, -first)
+    first, last = span_of(names)
+    by = max(min(by, max(MAX_SECONDS - last, Fraction(0))), -first)
     return _moved(timeline, names, lambda t: t + by, raised)
 
 
 def stretched_keys(
     timeline: Timeline, names: Collection[KeyName], pivot: Fraction, factor: Fraction
 ) -> tuple[Timeline, frozenset[KeyName]]:
-    """Return the timeline with keys moved away from a pivot by a factor above 0, and the keys' new names."""
+    """Return the timeline with keys moved away from a pivot by a factor above 0, and the keys' new names.
+
+    The factor is smaller where keys would come after `MAX_SECONDS`.
+    """
+    _, last = span_of(names)
+    if last > pivot:
+        factor = min(factor, max((MAX_SECONDS - pivot) / (last - pivot), Fraction(1)))
     return _moved(timeline, names, lambda t: max(Fraction(0), pivot + (t - pivot) * factor), 0.0)
 
 
@@ -197,6 +209,12 @@ def eased_keys(timeline: Timeline, names: Collection[KeyName], easing: Easing) -
         names,
         lambda track, chosen: [replace(key, easing=easing) if key in chosen else key for key in track.keys],
     )
+
+
+def span_of(names: Collection[KeyName]) -> tuple[Fraction, Fraction]:
+    """Return the first and the last second of keys; 0 and 0 of none."""
+    times = [t for _, t in names] or [Fraction(0)]
+    return min(times), max(times)
 
 
 def copied_keys(timeline: Timeline, names: Collection[KeyName]) -> Clip:
@@ -214,6 +232,11 @@ def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, 
     """Return the timeline with copied keys from a time in seconds on, and their names.
 
     While keys snap to beats, pasted ones count in beats.
+
+    Raises
+    ------
+    TimelineError
+        As `with_key`.
     """
     by_track: dict[str, list[Key]] = {}
     for path, key in clip:
@@ -223,7 +246,7 @@ def pasted_keys(timeline: Timeline, clip: Clip, t: Fraction) -> tuple[Timeline, 
     pasted = timeline
     for path, keys in by_track.items():
         track = pasted.track(path) or Track(path)
-        longer = _until(pasted, max(timeline.seconds(key) for key in keys))
+        longer = _until(pasted, _within_limit(max(timeline.seconds(key) for key in keys)))
         pasted = with_track(longer, _with_keys(timeline, track, (*track.keys, *keys)))
     return pasted, names
 
@@ -244,7 +267,13 @@ def retargeted(clip: Clip, path: str) -> Clip:
 
 
 def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
-    """Return the timeline on another grid of beats; keys that count in beats move with it, and its end makes room."""
+    """Return the timeline on another grid of beats; keys that count in beats move with it, and its end makes room.
+
+    Raises
+    ------
+    TimelineError
+        If keys that play would come after the longest time.
+    """
     changed = replace(timeline, grid=grid)
     changed = replace(changed, tracks=tuple(_with_keys(changed, track, track.keys) for track in timeline.tracks))
     inside = (
@@ -253,7 +282,7 @@ def with_grid(timeline: Timeline, grid: BeatGrid) -> Timeline:
         for key in track.keys
         if key.is_beat and timeline.seconds(key) <= timeline.end
     )
-    return _until(changed, max(inside, default=timeline.end))
+    return _until(changed, _within_limit(max(inside, default=timeline.end)))
 
 
 def counted_in(timeline: Timeline, names: Collection[KeyName], *, is_beat: bool) -> Timeline:
@@ -296,7 +325,7 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
     """Return the timeline whose tracks have, at the end of what plays, the values that they have at its start.
 
     A track that stands still stays as it is. A walk, and a track that repeats, get the nearest period that goes into
-    what plays.
+    what plays; if that is one round from end to end, the last key gets the value of the first one.
     """
     first, last = timeline.playing_range
     for track in timeline.tracks:
@@ -305,7 +334,8 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
             timeline = with_track(timeline, replace(track, period=(last - first) / rounds))
         elif any(key.value != track.keys[0].value for key in track.keys) and not _is_full_turn(timeline, track):
             value = _value_of(timeline, track, session, first)
-            if _is_near(value, _value_of(timeline, track, session, last)):
+            arriving = _within(timeline, track)
+            if _is_near(value, _value_of(with_track(timeline, arriving), arriving, session, last)):
                 continue
             repeats = track.outside != "hold" and not _covers(timeline, track, first, last)
             fitted = _with_whole_rounds(timeline, track) if repeats else None
@@ -313,6 +343,12 @@ def with_loop_closed(timeline: Timeline, session: Session) -> Timeline:
                 timeline = with_key(timeline, track.path, first, value)
             timeline = fitted or with_key(timeline, track.path, last, value)
     return timeline
+
+
+def _within(timeline: Timeline, track: Track) -> Track:
+    """Return a track that comes to its last key where what plays ends, unless it begins again within it too."""
+    first, last = (float(t) for t in timeline.playing_range)
+    return track if repeats_alike(timeline, track, first, last) else ending(timeline, track, last)
 
 
 def _covers(timeline: Timeline, track: Track, first: Fraction, last: Fraction) -> bool:
@@ -340,18 +376,23 @@ def _with_whole_rounds(timeline: Timeline, track: Track) -> Timeline | None:
         start -= fitted
     if start < 0:
         return None
-    moved = (
+    moved = tuple(
         _placed(timeline, key, start + (t - times[0]) * factor, is_beat=key.is_beat)
         for key, t in zip(track.keys, times, strict=True)
     )
-    return with_track(timeline, _with_keys(timeline, track, moved))
+    fitted_track = replace(track, keys=moved)
+    if _within(timeline, fitted_track) is not fitted_track:
+        fitted_track = replace(track, keys=(*moved[:-1], replace(moved[-1], value=moved[0].value)))
+    return with_track(timeline, fitted_track)
 
 
 def _is_full_turn(timeline: Timeline, track: Track) -> bool:
-    """Return whether noise ends at the angle where it began."""
-    if track.path != NOISE_LOOP:
+    """Return whether an angle ends where it began, after whole turns."""
+    if track.path == STATE or parameter(track.path).kind != "angle":
         return False
-    start, end = (value_at(timeline, track.path, float(t)) for t in timeline.playing_range)
+    arriving = with_track(timeline, _within(timeline, track))
+    first, last = timeline.playing_range
+    start, end = value_at(timeline, track.path, float(first)), value_at(arriving, track.path, float(last))
     return abs(math.remainder(end - start, 360.0)) < 1e-6
 
 
@@ -397,6 +438,12 @@ def _until(timeline: Timeline, t: Fraction) -> Timeline:
     if t.denominator > _MAX_DENOMINATOR:
         t = Fraction(math.ceil(t * 1000), 1000)
     return replace(timeline, end=max(timeline.end, min(t, Fraction(MAX_SECONDS))))
+
+
+def _within_limit(t: Fraction) -> Fraction:
+    if t > MAX_SECONDS:
+        raise TimelineError("A timeline is at most a day long, but keys would come after that.")
+    return t
 
 
 def _with_keys(timeline: Timeline, track: Track, keys: Iterable[Key]) -> Track:

@@ -94,7 +94,7 @@ class FittingRow(QWidget):
         return self._out
 
     def set_absent(self, controls: Sequence[QWidget]) -> None:
-        """Show no trace of some controls, because they do not apply now."""
+        """Show no trace of some controls, because they do not apply now or are in another row."""
         self._absent = frozenset(controls)
         self.fit()
 
@@ -116,7 +116,7 @@ class FittingRow(QWidget):
         self._out = _named(out)
         self.more_button.setVisible(bool(self._out))
         for control in self._controls:
-            if control is not None:
+            if control is not None and (control in widths or control.parentWidget() is self):
                 control.setVisible(control in widths and control not in out)
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name

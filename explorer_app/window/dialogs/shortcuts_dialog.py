@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QKeySequence
 from PySide6.QtWidgets import (
+    QBoxLayout,
     QDialog,
     QGridLayout,
     QHBoxLayout,
@@ -20,21 +21,47 @@ from explorer_app.window.actions.action_table import ACTIONS, MENUS
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.look import fonts, theme
 
-GESTURES: tuple[tuple[str, str], ...] = (
-    ("Drag, arrow keys", "Walk the seed plane"),
-    ("Shift", "Ten times finer"),
-    ("Wheel", "Zoom at the pointer"),
-    ("Space and drag, middle drag", "Pan"),
-    ("Escape", "Cancel the drag and restore the picture"),
-    ("Escape on the picture", "Show the picture, not a layer"),
-    ("Double-click on a value", "Back to its neutral value"),
-    ("Ctrl on a slider or a handle", "Snap"),
-)
-"""Gestures that belong to no action."""
+GESTURES: dict[str, tuple[tuple[str, str], ...]] = {
+    "By hand": (
+        ("Drag, arrow keys", "Walk the seed plane"),
+        ("Shift", "Ten times finer"),
+        ("Wheel", "Zoom at the pointer"),
+        ("Space and drag, middle drag", "Pan"),
+        ("Escape", "Cancel the drag and restore the picture"),
+        ("Escape on the picture", "Show the picture, not a layer"),
+        ("Double-click on a value", "Back to its neutral value"),
+        ("Ctrl on a slider or a handle", "Snap"),
+    ),
+    "In the grid of variations": (
+        ("Arrow keys", "Choose a cell"),
+        ("Enter", "Continue from the cell"),
+        ("K or S", "Keep the cell"),
+        ("L", "Lock the cell"),
+        ("Space", "Pick the cell as a parent"),
+        ("R", "Roll again"),
+        ("B", "Breed"),
+        ("Escape or V", "Show the picture"),
+    ),
+    "In the timeline": (
+        ("Space", "Play or pause"),
+        ("Left, Right", "Move keys, or the playhead, by a frame"),
+        ("Up, Down", "Raise or lower keys"),
+        ("Shift and an arrow key", "Ten times as far"),
+        ("Home, End", "To the start or end of what plays"),
+        ("Ctrl+A", "Select all keys"),
+        ("Ctrl+C, Ctrl+X, Ctrl+V", "Copy, cut, paste keys"),
+        ("Delete", "Delete keys"),
+    ),
+}
+"""Gestures and keys that belong to no action, by section."""
+
+
+_AROUND_PX = 72
+"""Width of what is beside the columns: margins, the scroll bar, the frame of the window."""
 
 
 class ShortcutsDialog(QDialog):
-    """Sections as in the menu bar, in two columns, with a filter field.
+    """Sections as in the menu bar, in two columns where the screen is wide enough, with a filter field.
 
     Parameters
     ----------
@@ -71,18 +98,20 @@ class ShortcutsDialog(QDialog):
             for menu in MENUS
         }
         sections["View"] += list(docks)
-        sections["By hand"] = [(what, how) for how, what in GESTURES]
+        sections |= {title: [(what, how) for how, what in lines] for title, lines in GESTURES.items()}
         columns = QWidget(self)
         sides = QHBoxLayout(columns)
         sides.setContentsMargins(0, 0, theme.px(8), 0)
         sides.setSpacing(theme.px(32))
-        for names in (("File", "Edit", "Model", "Play", "Help"), ("View", "By hand")):
+        for names in (("File", "Edit", "Model", "Play", "Help"), ("View", *GESTURES)):
             side = QVBoxLayout()
             side.setSpacing(theme.px(16))
             for name in names:
                 side.addWidget(self._section(name, sections[name]))
             side.addStretch(1)
             sides.addLayout(side, 1)
+        if columns.minimumSizeHint().width() > self.screen().availableGeometry().width() - theme.px(_AROUND_PX):
+            sides.setDirection(QBoxLayout.Direction.TopToBottom)
         area = ColumnScroll(columns, self)
         layout = QVBoxLayout(self)
         edge = theme.px(16)

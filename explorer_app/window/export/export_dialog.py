@@ -375,13 +375,13 @@ class ExportDialog(QDialog):
 
     def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
         """Return the estimated size and time: "about 1.2 MB · about 35 s"."""
-        size = self.files.shown_size
+        size, has_alpha = self.files.shown_size, self._facts.img_channels == 4
         if wanted.video is not None:
-            nbytes = video_nbytes(wanted.video, size, frames)
+            nbytes = video_nbytes(wanted.video, size, frames, has_alpha=has_alpha)
         elif wanted.sheet is not None:
             nbytes = picture_nbytes(wanted.form, wanted.size or wanted.sheet.size_of(frames, size))
         else:
-            nbytes = frames * picture_nbytes(wanted.form, size)
+            nbytes = frames * picture_nbytes(wanted.form, size, has_alpha=has_alpha)
         texts = [f"about {nbytes_text(nbytes)}"] if frames else []
         if self._frame_ms is not None and frames and self.place.place.where == "here":
             texts.append(f"about {time_text(frames * self._frame_ms / 1e3)}")

@@ -342,7 +342,7 @@ class CellsView(QWidget):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the smallest usable size."""
-        return QSize(theme.px(160), theme.px(120))
+        return QSize(theme.px(160), theme.px(8))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Announce the new side of the cells."""

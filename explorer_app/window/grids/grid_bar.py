@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import Signal, SignalInstance
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QComboBox, QLabel, QPushButton, QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.controller import GridKind, GridSettings
 from explorer_app.session.direction_names import default_name, shown_directions
@@ -27,11 +27,10 @@ _KINDS: tuple[tuple[GridKind, str, str], ...] = (
     ("children", "Children", "Children of the cells picked as parents."),
     ("mix", "Mix", "Style mixing: each cell takes some rows of w from its row and the others from its column."),
 )
-_ONE_LINE_PX = 760
 
 
 class GridBar(QWidget):
-    """The bar. It has one line, or two where it is narrow.
+    """The bar. It has two lines, or one where the grid is low; what a line has no room for is behind a button.
 
     Signals
     -------
@@ -69,6 +68,7 @@ class GridBar(QWidget):
             label_px=64,
             tip="distance of the cells from the centre.",
         )
+        self.spread.setAccessibleName("Spread")  # so that it is in the popup of a narrow bar
         self.spread.setMinimumWidth(theme.px(190))
         self.spread.setMaximumWidth(theme.px(300))
         self.spread.moved.connect(lambda spread, _: self.changed.emit({"spread": spread}))
@@ -83,22 +83,24 @@ class GridBar(QWidget):
         self.breed = self._button("Breed", "", self.breed_requested)
         self.save = self._button("Save sheet…", "Save all cells as one picture.", self.save_requested)
         self.close_button = self._button("Done", "Show the picture again (Escape).", self.close_requested)
-        self._lines = QBoxLayout(QBoxLayout.Direction.TopToBottom, self)
-        self._lines.setContentsMargins(0, 0, 0, 0)
-        self._lines.setSpacing(theme.px(6))
+        self._varying = (self.spread, self.across, self.down, self.rows_label, self.rows)
+        """What varies and by how much: the second line, where there is one."""
+        self._absent: tuple[QWidget, ...] = ()
+        rest = (self.rows_label, self.rows, self.down, self.across)
         self.first_line = FittingRow(
-            (self.kinds, self.side, None, self.roll, self.breed, self.save, self.close_button),
-            (self.save, self.side, self.breed, self.roll),
+            (self.kinds, self.side, *self._varying, None, self.roll, self.breed, self.save, self.close_button),
+            (self.save, self.side, *rest, self.breed, self.roll, self.spread),
             self,
             edge_px=0,
         )
-        second = QHBoxLayout()
-        second.setSpacing(theme.px(8))
-        for part in (self.spread, self.across, self.down, self.rows_label, self.rows):
-            second.addWidget(part)
-        second.addStretch(1)
-        self._lines.addWidget(self.first_line)
-        self._lines.addLayout(second)
+        self.second_line = FittingRow((*self._varying, None), (*rest, self.spread), self, edge_px=0)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(theme.px(6))
+        lines.addWidget(self.first_line)
+        lines.addWidget(self.second_line)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Fixed)
+        self.second_line.take_controls()
         self.show_settings(self._settings)
         self.show_picked(0)
 
@@ -143,20 +145,34 @@ class GridBar(QWidget):
         self.kinds.show_choice(kind)
         self.kinds.segments["children"].setVisible(kind == "children")
         self.side.setCurrentIndex(settings.side - LEAST_SIDE)
-        self.spread.setVisible(kind != "mix")
         self.spread.describe("Mutation" if kind == "children" else "Spread")
         if self.spread.slider.amount != settings.spread:
             self.spread.show_amount(settings.spread)
         for box, axis in ((self.across, settings.across), (self.down, settings.down)):
-            box.setVisible(kind == "axes")
             box.setCurrentIndex(max(0, box.findData(axis.direction)))
-        has_rows = kind in ("random", "mix")
-        self.rows.setVisible(has_rows)
-        self.rows_label.setVisible(has_rows)
         self.rows_label.setText("Rows from the left" if kind == "mix" else "Rows")
         self.rows.show_rows(settings.rows_of(self._resolutions), self._resolutions, "The grid")
-        rolls = () if kind in ("random", "children") else (self.roll,)
-        self.first_line.set_absent((*rolls, *((self.side, self.breed) if kind == "mix" else ())))
+        self.rows.setAccessibleName("Rows of the grid")
+        self._absent = (
+            *(() if kind in ("random", "children") else (self.roll,)),
+            *((self.side, self.breed, self.spread) if kind == "mix" else ()),
+            *(() if kind == "axes" else (self.across, self.down)),
+            *(() if kind in ("random", "mix") else (self.rows_label, self.rows)),
+        )
+        self._fit()
+
+    def set_is_low(self, is_low: bool) -> None:
+        """Use one line, where the grid is too low for two."""
+        if is_low != self.second_line.isHidden() and not (self.first_line.is_open or self.second_line.is_open):
+            self.second_line.setVisible(not is_low)
+            (self.first_line if is_low else self.second_line).take_controls()
+            self._fit()
+
+    def _fit(self) -> None:
+        one, two = self._absent, (*self._absent, *self._varying)
+        is_low = self.second_line.isHidden()
+        self.first_line.set_absent(one if is_low else two)
+        self.second_line.set_absent(two if is_low else one)
 
     def show_picked(self, count: int) -> None:
         """Show how many cells are picked as parents."""

@@ -19,6 +19,9 @@ from explorer_app.window.look import fonts, theme
 if TYPE_CHECKING:
     from gpu_backend import Directions
 
+_LOW_PX = 240
+"""A grid that is lower has a bar of one line, and narrow gaps."""
+
 _TOO_FEW = "Keep at least two pictures (S) to mix them here: half of them as rows, half as columns."
 
 
@@ -44,13 +47,11 @@ class VariationView(QWidget):
         self._editing = editing
         self.bar = GridBar(self)
         self.cells = CellsView(self)
-        layout = QVBoxLayout(self)
-        edge = theme.px(EDGE_PX)
-        layout.setContentsMargins(edge, theme.px(10), edge, 0)
-        layout.setSpacing(theme.px(10))
-        layout.addWidget(self.bar)
-        layout.addWidget(self.cells, 1)
-        layout.addSpacing(theme.px(CAPTION_PX - 4))  # also while the canvas has no caption
+        self._rows = QVBoxLayout(self)
+        self._rows.addWidget(self.bar)
+        self._rows.addWidget(self.cells, 1)
+        self._rows.addSpacing(theme.px(CAPTION_PX - 4))  # also while the canvas has no caption
+        self._place()
         self.hide()
         stage.resized.connect(self._place)
         self.bar.changed.connect(lambda changes: grid.change(**changes))
@@ -89,6 +90,11 @@ class VariationView(QWidget):
     @Slot()
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
+        is_low = self.height() < theme.px(_LOW_PX)
+        self.bar.set_is_low(is_low)
+        edge, gap = theme.px(EDGE_PX), theme.px(4 if is_low else 10)
+        self._rows.setContentsMargins(edge, gap, edge, 0)
+        self._rows.setSpacing(gap)
         if self.isVisible():
             self.raise_()  # above what the canvas places again, such as the badge of a layer
 

@@ -1,4 +1,4 @@
-"""Actions for a file that was just written: show it in its folder, copy the picture, drag it to another program."""
+"""Actions for a file that was just written: show it in its folder, copy it, drag it to another program."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from explorer_app.window.look.icons import icon
 _SHOWN = (".png", ".jpg", ".jpeg", ".webp", ".tif", ".tiff")
 """Suffixes of pictures that Qt reads."""
 
+_WEBP_HEAD_NBYTES = 21
+_WEBP_ANIMATION = 2
+"""Bit of the last byte of that head, the flags of an extended WebP (RFC 9649)."""
+
 _DRAGGED_PX = 96
 
 
@@ -28,7 +32,8 @@ class FileActions(QWidget):
     path
         The file or folder.
     picture
-        The picture that can be copied if Qt reads it, such as the last frame in a folder; None for the file itself.
+        The picture that can be copied if Qt reads it, such as the last frame in a folder; None for the file itself,
+        which is copied without its picture if it is an animation or Qt cannot read it.
     shows_path
         Whether to show the path; False where the text beside it already does.
     """
@@ -49,12 +54,13 @@ class FileActions(QWidget):
         self.reveal_button = QPushButton("Show in folder", self)
         self.reveal_button.setToolTip(plain_tip(f"Open {path if is_folder else path.parent} in the file manager."))
         self.reveal_button.clicked.connect(self._reveal)
-        self.copy_button = QPushButton("Copy picture" if picture is None else "Copy last frame", self)
-        self.copy_button.setToolTip(
-            plain_tip(f"Copy {self._picture.name} to the clipboard, as a picture and as a file.")
-        )
-        self.copy_button.clicked.connect(self._copy)
-        self.copy_button.setVisible(self._picture.suffix.lower() in _SHOWN)
+        is_shown = self._picture.suffix.lower() in _SHOWN and not _is_animation(self._picture)
+        text = "Copy last frame" if picture is not None else "Copy picture" if is_shown else "Copy file"
+        kind = "as a picture and as a file" if is_shown else "as a file"
+        self.copy_button = QPushButton(text, self)
+        self.copy_button.setToolTip(plain_tip(f"Copy {self._picture.name} to the clipboard, {kind}."))
+        self.copy_button.clicked.connect(self._copy_picture if is_shown else self._copy_file)
+        self.copy_button.setVisible(is_shown or not is_folder)
         for button in (self.reveal_button, self.copy_button):
             theme.set_role(button, "flat")
         row = QHBoxLayout(self)
@@ -70,7 +76,13 @@ class FileActions(QWidget):
             self.reveal_button.setText("Path copied")
             self.reveal_button.setToolTip("No file manager answered, so the path is on the clipboard instead.")
 
-    def _copy(self) -> None:
+    def _copy_file(self) -> None:
+        if self._picture.exists():
+            self._put(file_data(self._picture))
+        else:
+            self._refuse()
+
+    def _copy_picture(self) -> None:
         data = file_data(self._picture)
         reader = QImageReader(str(self._picture))
         size = reader.size()
@@ -78,12 +90,18 @@ class FileActions(QWidget):
         if is_readable:  # others are copied as a file alone
             image = reader.read()
             if image.isNull():
-                self.copy_button.setText("No longer there")
-                self.copy_button.setEnabled(False)
+                self._refuse()
                 return
             data.setImageData(image)
+        self._put(data)
+
+    def _put(self, data: QMimeData) -> None:
         QGuiApplication.clipboard().setMimeData(data)
         self.copy_button.setText("Copied")
+
+    def _refuse(self) -> None:
+        self.copy_button.setText("No longer there")
+        self.copy_button.setEnabled(False)
 
 
 class FileHandle(QLabel):
@@ -122,6 +140,17 @@ class FileHandle(QLabel):
         if (event.position().toPoint() - start).manhattanLength() >= QApplication.startDragDistance():
             self._pressed = None
             self.drag().exec(Qt.DropAction.CopyAction)
+
+
+def _is_animation(path: Path) -> bool:
+    """Return whether a file is an animated WebP, whose suffix is that of pictures."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_WEBP_HEAD_NBYTES)
+    except OSError:
+        return False
+    is_extended = head[:4] == b"RIFF" and head[8:16] == b"WEBPVP8X" and len(head) == _WEBP_HEAD_NBYTES
+    return is_extended and bool(head[-1] & _WEBP_ANIMATION)
 
 
 def file_data(path: Path) -> QMimeData:

@@ -39,9 +39,17 @@ class Dialogs:
                 other.raise_()
                 other.activateWindow()
                 return
+        self._fit(dialog)
+        dialog.open()
+
+    def show(self, dialog: QDialog) -> None:
+        """Show a dialog beside which the window stays usable."""
+        self._fit(dialog)
+        dialog.show()
+
+    def _fit(self, dialog: QDialog) -> None:
         room = self.window.screen().availableGeometry().size() - QSize(*FRAME)
         dialog.resize(dialog.size().boundedTo(room))
-        dialog.open()
 
     def choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
         """Choose an existing file and pass it to `then`; `files` is Qt's name filter."""
@@ -63,9 +71,20 @@ class Dialogs:
         chooser.finished.connect(chooser.deleteLater)
         self.open(chooser)
 
-    def choose_target(self, purpose: str, title: str, files: str, name: str, then: Callable[[Path], None]) -> None:
-        """Choose a file to write, `name` at first, and pass it to `then`."""
+    def choose_target(
+        self,
+        purpose: str,
+        title: str,
+        files: str,
+        name: str,
+        then: Callable[[Path], None],
+        *,
+        folder: Path | None = None,
+    ) -> None:
+        """Choose a file to write, `name` in `folder` or that of the purpose at first, and pass it to `then`."""
         chooser = self._chooser(purpose, title, files, then)
+        if folder is not None and folder.is_dir():
+            chooser.setDirectory(str(folder))
         chooser.setAcceptMode(QFileDialog.AcceptMode.AcceptSave)
         chooser.setDefaultSuffix(_suffix(name, files))
         chooser.filterSelected.connect(lambda chosen: chooser.setDefaultSuffix(_first_suffix(chosen)))

@@ -58,6 +58,8 @@ class DockSpec:
         Whether the panel is empty without a model.
     scrolls
         Whether the dock scrolls a panel that is too tall; False if the panel scrolls its own parts.
+    scrolls_if_low
+        Whether the dock does so on a low screen, where fixed parts of the panel do not fit.
     buttons
         Action key -> button role, for the buttons at the right end of the header.
     first_height
@@ -72,6 +74,7 @@ class DockSpec:
     pages: tuple[str, ...] = ()
     needs_model: bool = False
     scrolls: bool = False
+    scrolls_if_low: bool = False
     buttons: Mapping[str, str] = field(default_factory=dict)
     first_height: int = 0
 
@@ -169,10 +172,11 @@ DOCKS: tuple[DockSpec, ...] = (
         (266, 350),
         (368, 476),
         first_height=510,
+        scrolls_if_low=True,
         buttons={"tune": "flat", "copy-steps": "flat", "save-trace": "flat"},
     ),
     DockSpec("model", "Model", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
-    DockSpec("layers", "Layers", _layers, (0, 0), (0, 0), needs_model=True),
+    DockSpec("layers", "Layers", _layers, (0, 0), (0, 0), needs_model=True, scrolls_if_low=True),
     DockSpec("edits", "Edits", _edits, (260, 120), (340, 300), needs_model=True, scrolls=True),
     DockSpec(
         "history",
@@ -187,11 +191,11 @@ DOCKS: tuple[DockSpec, ...] = (
         "timeline",
         "Timeline",
         _timeline,
-        (420, 150),
+        (310, 105),
         (900, 300),
         needs_model=True,
     ),
     DockSpec("pad", "XY pad", _pad, (180, 200), (320, 330), needs_model=True),
-    DockSpec("controllers", "Controllers", _controllers, (300, 220), (368, 320), needs_model=True),
+    DockSpec("controllers", "Controllers", _controllers, (300, 220), (368, 320), needs_model=True, scrolls_if_low=True),
     DockSpec("library", "Library", _library, (178, 150), (260, 380)),
 )

@@ -10,7 +10,7 @@ from PySide6.QtCore import QObject, Signal, Slot
 from PySide6.QtGui import QAction, QKeyEvent
 from PySide6.QtWidgets import QBoxLayout
 
-from explorer_app.controller import Editing, Engine, Files, Photo, PhotoProjection, PointDrag
+from explorer_app.controller import Editing, Engine, Files, Photo, PhotoProjection, PointDrag, VariationGrid
 from explorer_app.messages import MessageLog
 from explorer_app.session.parameters import parameter
 from explorer_app.window.canvas.canvas import Canvas
@@ -83,7 +83,36 @@ class EditingTools(QObject):
         self.points.switched.connect(self.bar.setVisible)
         self.points.switched.connect(self._end_painting)
         self.bar.left.connect(self._leave)
-        actions["transform"].triggered.connect(self._leave_for)
+        self._transform = actions["transform"]
+        self._transform.triggered.connect(self._leave_for)
+        self._shows_layer = False
+
+    def share_canvas(self, grid: VariationGrid) -> None:
+        """Leave the tools once the grid covers the picture, and the grid for a tool, or for a layer that is chosen."""
+        self._grid = grid
+        grid.changed.connect(self._leave_for_grid)
+        self.points.switched.connect(self._leave_grid)
+        self._transform.toggled.connect(self._leave_grid)
+        self._editing.session_changed.connect(self._show_layer)
+
+    @Slot()
+    def _leave_for_grid(self) -> None:
+        if self._grid.is_on:
+            self.points.set_on(False)
+            if self._canvas.transform.is_on:
+                self._canvas.transform.set_on(False)
+
+    @Slot(bool)
+    def _leave_grid(self, tool_is_on: bool) -> None:
+        if tool_is_on:
+            self._grid.set_on(False)
+
+    @Slot()
+    def _show_layer(self) -> None:
+        shows_layer = self._editing.session.tap is not None
+        if shows_layer and not self._shows_layer:
+            self._grid.set_on(False)
+        self._shows_layer = shows_layer
 
     @Slot()
     def _show_mask(self) -> None:

@@ -80,8 +80,12 @@ class FileCommands:
         self._dialogs.choose_file("session", "Open session", SESSION_FILES, self._files.open_session)
 
     def save_session(self) -> None:
-        """Choose a file for the session and save it."""
-        self._dialogs.choose_target("session", "Save session", SESSION_FILES, "session.loom", self._files.save_session)
+        """Choose a file for the session, at first the one that was opened or saved last, and save it."""
+        project = self._files.project or Path("session.loom")
+        folder = project.parent if project.is_absolute() else None
+        self._dialogs.choose_target(
+            "session", "Save session", SESSION_FILES, project.name, self._files.save_session, folder=folder
+        )
 
     def import_latent(self) -> None:
         """Choose a file of w rows and show it as the latent."""
@@ -112,7 +116,7 @@ class FileCommands:
                 self._files.take_picture(path, document)
 
         dialog.chosen.connect(take)
-        dialog.show()
+        self._dialogs.show(dialog)
 
     def save_picture(self) -> None:
         """Choose a file for the picture and save it."""
@@ -167,7 +171,7 @@ class FileCommands:
         dialog = self._dialogs.window.findChild(ExportsDialog)
         if dialog is None:
             dialog = ExportsDialog(self._export, self._settings, self._dialogs.window, gpu_count=self._gpu_count)
-            dialog.show()
+            self._dialogs.show(dialog)
         dialog.raise_()
         dialog.activateWindow()
 

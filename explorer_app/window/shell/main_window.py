@@ -254,7 +254,7 @@ class MainWindow(QMainWindow):
             pages=spec.pages,
             least=QSize(*map(theme.px, spec.least)),
             wanted=QSize(*map(theme.px, spec.wanted)),
-            scrolls=spec.scrolls,
+            scrolls=spec.scrolls or (spec.scrolls_if_low and theme.is_on_low_screen(self)),
             extras=[ActionButton(self.actions_by_key[key], role=role) for key, role in spec.buttons.items()],
             first_height=theme.px(spec.first_height),
         )
@@ -303,6 +303,7 @@ class MainWindow(QMainWindow):
         self.message_strip.progress.cancel_requested.connect(self._files.cancel_loading)
         self.input_age = InputAge(engine.preview.input_came, self)
         self._grid.changed.connect(self._show_grid)
+        self.tools.share_canvas(self._grid)
         panel_links.GridMemory(self._grid, self._settings, self)
         self.hints = Hints(self.docks, self.workspace, self._settings, self)
         self.hints.watch("latent", self.canvas.edited)

@@ -15,10 +15,11 @@ from explorer_app.session.timeline.edits import (
     moved_keys,
     pasted_keys,
     snapped,
+    span_of,
     stretched_keys,
     with_track,
 )
-from explorer_app.session.tracks import Easing, Timeline
+from explorer_app.session.tracks import MAX_SECONDS, Easing, Timeline
 from explorer_app.window.look import theme
 from explorer_app.window.timeline.time_axis import TimeAxis
 from explorer_app.window.timeline.timeline_scene import Scene
@@ -40,6 +41,7 @@ class EditableView(Protocol):
     rows: list[TrackRow]
     sought: Any
     cancelled: Any
+    refused: Any
 
     @property
     def scene(self) -> Scene:
@@ -204,9 +206,10 @@ class KeyDrag:
         is_free = bool(modifiers & Modifiers.AltModifier) and not self._is_copy
         to = at if is_free else snapped(self._before, at)
         if self._is_copy:
-            first = min(t for _, t in self._chosen)
+            first, last = span_of(self._chosen)
             clip = copied_keys(self._before, self._chosen)
-            return pasted_keys(self._before, clip, max(Fraction(0), first + to - self._name[1]))
+            latest = max(MAX_SECONDS - (last - first), Fraction(0))
+            return pasted_keys(self._before, clip, min(max(Fraction(0), first + to - self._name[1]), latest))
         return moved_keys(self._before, self._chosen, to - self._name[1])
 
 

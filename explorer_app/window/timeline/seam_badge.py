@@ -47,13 +47,16 @@ class SeamBadge(QWidget):
         self.label.setText("" if seam is None else _text(seam))
         self.label.setToolTip("" if seam is None else _tip(seam))
         self.close_button.setVisible(seam is not None and not seam.value_meets)
-        theme.set_role(self.label, "good" if seam is not None and seam.velocity_meets else "dim")
+        is_good = seam is not None and seam.velocity_meets and not seam.only_repeats
+        theme.set_role(self.label, "good" if is_good else "dim")
 
 
 def _text(seam: Seam) -> str:
     if not seam.value_meets:
         return "✗ loop jumps"
-    return "✓ loop closes" if seam.velocity_meets else "✗ loop jerks"
+    if not seam.velocity_meets:
+        return "✗ loop jerks"
+    return "✓ loop repeats" if seam.only_repeats else "✓ loop closes"
 
 
 def _tip(seam: Seam) -> str:
@@ -61,4 +64,6 @@ def _tip(seam: Seam) -> str:
         return "The picture at the end is not that at the start: the loop jumps."
     if not seam.velocity_meets:
         return "The pictures meet, but move differently before and after: the loop jerks."
+    if seam.only_repeats:
+        return "A track that repeats jumps or jerks each time it begins again, at the end of the loop as within it."
     return "The loop repeats without a jump and without a jerk."

@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from explorer_app.session.timeline.edits import PASTE, Clip, copied_keys, moved_keys, pasted_keys, without_keys
+from explorer_app.session.timeline.edits import (
+    PASTE,
+    Clip,
+    TimelineError,
+    copied_keys,
+    moved_keys,
+    pasted_keys,
+    without_keys,
+)
 from explorer_app.window.timeline.key_drags import EditableView
 
 _NUDGE = "Nudge keys"
@@ -30,7 +38,11 @@ class SelectedKeys:
     def paste(self, clip: Clip = ()) -> None:
         """Paste keys at the playhead, by default those that were copied, and select them."""
         if clip or self.clip:
-            timeline, names = pasted_keys(self._view.timeline, clip or self.clip, self._view.time)
+            try:
+                timeline, names = pasted_keys(self._view.timeline, clip or self.clip, self._view.time)
+            except TimelineError as error:
+                self._view.refused.emit(error.sentence)
+                return
             self._view.emit_change(timeline, PASTE)
             self._view.select(names)
 

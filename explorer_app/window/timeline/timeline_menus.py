@@ -17,6 +17,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.baking import baked_walk
 from explorer_app.session.timeline.easing import NAMES, as_bezier
 from explorer_app.session.timeline.edits import (
+    TimelineError,
     counted_in,
     eased_keys,
     key_at,
@@ -133,7 +134,11 @@ def _new_menu(parent: QWidget) -> QMenu:
 
 def _set_first_beat(view: TimelineView, t: Fraction) -> None:
     timeline = view.timeline
-    moved = with_grid(timeline, replace(timeline.grid, offset=t))
+    try:
+        moved = with_grid(timeline, replace(timeline.grid, offset=t))
+    except TimelineError as error:
+        view.refused.emit(error.sentence)
+        return
     view.emit_change(replace(moved, snap="beat"), "First beat")
 
 

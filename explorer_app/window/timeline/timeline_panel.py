@@ -16,6 +16,7 @@ from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import (
     PASTE,
     SetTimeline,
+    TimelineError,
     between_value,
     with_grid,
     with_key,
@@ -219,6 +220,7 @@ class TimelinePanel(QWidget):
         view = self.view
         view.changed.connect(self._changed)
         view.cancelled.connect(self.gesture_cancelled)
+        view.refused.connect(self.refused)
         view.sought.connect(self.sought)
         view.play_toggled.connect(self.play_button.click)
         view.key_wanted.connect(self._add_key)
@@ -337,11 +339,18 @@ class TimelinePanel(QWidget):
         steps = self._tempo_steps
         if self._session.timeline not in steps:
             steps[:] = [self._session.timeline]
-        changed = with_grid(steps[0], replace(steps[0].grid, bpm=Fraction(round(bpm * 10), 10)))
-        steps.append(changed)
+        try:
+            steps.append(with_grid(steps[0], replace(steps[0].grid, bpm=Fraction(round(bpm * 10), 10))))
+        except TimelineError as error:
+            if final:
+                self.refused.emit(error.sentence)
+        changed, is_edit = steps[-1], len(steps) > 1
         if final:
             steps.clear()
-        self._set(changed, "Tempo", final)
+        if is_edit:
+            self._set(changed, "Tempo", final)
+        if final:
+            self._show_head()
 
     def _set_fps(self, text: str) -> None:
         self._set(replace(self._session.timeline, fps=fps_of(text)), "Frames per second")

@@ -10,9 +10,10 @@ from fractions import Fraction
 from functools import partial
 from typing import Any
 
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRectF, QSize, Qt, QTimer, Signal
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
+    QFontMetrics,
     QKeyEvent,
     QMouseEvent,
     QPainter,
@@ -49,10 +50,25 @@ from explorer_app.window.timeline.track_rows import TrackRow, rows_of
 LABEL_PX = 150
 """Width of the tracks' names."""
 
+_HINTS = (
+    "Keep picture (I) makes a key of the picture at the playhead. "
+    "Drag the playhead in the ruler, change the picture, and keep it again.",
+    "Keep picture (I) makes a key of the picture at the playhead.",
+    "Press I to keep the picture.",
+)
+"""What an empty timeline says."""
+
+_CENTRED = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
+
 _ZOOM_REST_MS = 200
 """After the last turn of the wheel: what is between keys at a scale that is passed is not rendered."""
 _COPIES = Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier
 """A key is copied while one of these is held: many window managers take a drag with Alt for moving the window."""
+
+
+def fitting_hint(metrics: QFontMetrics, area: QRect) -> str:
+    """Return what an empty timeline says: the longest wording that fits into an area, or nothing."""
+    return next((text for text in _HINTS if area.contains(metrics.boundingRect(area, _CENTRED, text))), "")
 
 
 class TimelineView(QAbstractScrollArea):
@@ -76,6 +92,8 @@ class TimelineView(QAbstractScrollArea):
         A right click on a track, on a selected key, at a time of the ruler.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
+    refused(str)
+        A sentence about an edit that is impossible.
     redrawn()
         Another axis, another timeline, another place of the playhead.
     """
@@ -90,6 +108,7 @@ class TimelineView(QAbstractScrollArea):
     key_menu_requested = Signal(QPoint)
     ruler_menu_requested = Signal(object, QPoint)
     thumbnail_wanted = Signal(object, object)
+    refused = Signal(str)
     redrawn = Signal()
 
     def __init__(self, parent: QWidget | None = None) -> None:
@@ -246,11 +265,7 @@ class TimelineView(QAbstractScrollArea):
         painter.setPen(theme.alpha(theme.current().dim, 1.0))
         edge = theme.px(32)  # right of the playhead at the start
         area = self.viewport().rect().adjusted(int(self.axis.left) + edge, self.scene.ruler_px, -edge, 0)
-        text = (
-            "Keep picture (I) makes a key of the picture at the playhead. "
-            "Drag the playhead in the ruler, change the picture, and keep it again."
-        )
-        painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), text)
+        painter.drawText(area, _CENTRED, fitting_hint(painter.fontMetrics(), area))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Keep the timeline fitted, or its scale."""

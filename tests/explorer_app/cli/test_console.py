@@ -1,6 +1,9 @@
 import io
+import sys
 
-from explorer_app.cli.console import Console
+import pytest
+
+from explorer_app.cli.console import Console, show_letters_of_names
 
 
 class Terminal(io.StringIO):
@@ -33,3 +36,25 @@ def test_a_warning_comes_once() -> None:
     for _ in range(3):
         console.warn("w_avg holds NaN.")
     assert stream.getvalue() == "Warning: w_avg holds NaN.\n"
+
+
+def test_in_the_locale_c_names_are_written_as_files_have_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "getfilesystemencoding", lambda: "ascii")
+    written = []
+    for name, errors in (("stdout", "surrogateescape"), ("stderr", "backslashreplace")):
+        written.append(io.BytesIO())
+        monkeypatch.setattr(sys, name, io.TextIOWrapper(written[-1], "ascii", errors))
+    show_letters_of_names()
+    console = Console()
+    console.note("1 picture is in \udcc3\udca4.")
+    console.results(["\udcc3\udca4"])
+    sys.stderr.flush()
+    assert [stream.getvalue().decode() for stream in written] == ["ä\n", "1 picture is in ä.\n"]
+
+
+def test_elsewhere_letters_that_a_stream_lacks_are_escapes(monkeypatch: pytest.MonkeyPatch) -> None:
+    written = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(written, "ascii"))
+    show_letters_of_names()
+    Console().results(["ä"])
+    assert written.getvalue() == b"\\xe4\n"

@@ -188,6 +188,22 @@ def test_a_session_goes_to_a_file_and_comes_back_with_what_was_kept(open_harness
     assert [entry.session for entry in harness.controller.editing.history.kept] == [wanted]
 
 
+def test_the_project_that_was_opened_or_saved_last_is_known_until_a_new_session(open_harness: Harness) -> None:
+    files, folder = open_harness.controller.files, open_harness.folder
+    assert files.project is None
+    for name in ("a.loom", "b.loom"):
+        files.save_session(folder / name)
+        assert files.project == folder / name
+        open_harness.until(lambda name=name: f"Saved {name}." in open_harness.said())
+    files.open(folder / "a.loom")
+    open_harness.until(lambda: files.project == folder / "a.loom")
+    files.open(folder / "none.loom")
+    open_harness.until(lambda: open_harness.said(Level.ERROR))
+    assert files.project == folder / "a.loom"
+    files.new_session()
+    assert files.project is None
+
+
 def test_a_project_opens_with_the_playhead_where_it_was_saved(open_harness: Harness) -> None:
     harness, path = open_harness, open_harness.folder / "piece.loom"
     playback, editing = harness.controller.playback, harness.controller.editing

@@ -155,6 +155,24 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
     assert open_harness.labels[-1] == "Mix"
 
 
+def test_a_mix_that_is_kept_stays_in_its_place_until_the_grid_is_left(open_harness: Harness) -> None:
+    editing = open_harness.controller.editing
+    for seed in (3, 4, 5, 6):
+        editing.edit(GoToSeed(seed))
+        assert editing.history.current is not None
+        editing.kept.star(editing.history.current.number, True)
+    grid = shown(open_harness, kind="mix")
+    before = {cell: shown_cell.session for cell, shown_cell in grid.cells.items()}
+    for cell in ((1, 2), (2, 1)):
+        grid.toggle_kept(cell)
+    assert {cell: shown_cell.session for cell, shown_cell in grid.cells.items()} == before
+    assert [cell for cell in grid.cells if grid.kept_number(cell) is not None] == [(1, 2), (2, 1)]
+    assert [entry.label for entry in editing.history.kept][-2:] == ["Seed 3 over Seed 6", "Seed 4 over Seed 5"]
+    grid.set_on(False)
+    grid.set_on(True)
+    assert grid.shape == (4, 4), "of six kept ones"
+
+
 def test_a_mix_grid_takes_the_coarse_rows_from_the_left_at_first(open_harness: Harness) -> None:
     editing = open_harness.controller.editing
     for seed in (3, 4):

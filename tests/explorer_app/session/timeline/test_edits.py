@@ -50,6 +50,7 @@ from explorer_app.session.tracks import (
     HOLD,
     LINEAR,
     MAX_KEYS,
+    MAX_SECONDS,
     NOISE_LOOP,
     STATE,
     WALK,
@@ -310,6 +311,26 @@ def test_a_steep_bezier_is_still_solved() -> None:
     assert (values[0], values[-1]) == (pytest.approx(0.0), pytest.approx(1.0))
 
 
+def test_keys_stay_within_the_longest_time() -> None:
+    day = Fraction(MAX_SECONDS)
+    timeline = piece((0, 0.0), (10, 1.0))
+    moved, _ = moved_keys(timeline, names_of(timeline), day)
+    assert (times(moved), moved.end) == ([day - 10, day], day), "they keep their distances"
+    stretched, _ = stretched_keys(timeline, names_of(timeline), Fraction(0), day)
+    assert (times(stretched), stretched.end) == ([0, day], day)
+    clip = copied_keys(timeline, names_of(timeline))
+    assert pasted_keys(timeline, clip, day - 10)[0].end == day
+    in_beats = counted_in(timeline, names_of(timeline), is_beat=True)
+    for refused in (
+        lambda: pasted_keys(timeline, clip, day - 9),
+        lambda: with_key(timeline, PSI, day + 1, 0.5),
+        lambda: with_grid(in_beats, BeatGrid(Fraction(1, 1000))),
+        lambda: with_grid(in_beats, BeatGrid(offset=day - 5)),
+    ):
+        with pytest.raises(TimelineError, match="at most a day long"):
+            refused()
+
+
 def test_a_take_replaces_the_keys_of_its_time() -> None:
     timeline = piece((0, 0.0), (2, 0.2), (3, 0.3), (9, 0.9))
     taken = with_recorded(timeline, PSI, [(Fraction(1), 1.0, LINEAR), (Fraction(4), 1.5, LINEAR)])
@@ -327,6 +348,44 @@ def test_the_loop_check_distinguishes_values_from_velocities() -> None:
     assert (open_loop.value_meets, open_loop.velocity_meets) == (False, False)
     assert (corner.value_meets, corner.velocity_meets) == (True, False)
     assert (smooth.value_meets, smooth.velocity_meets) == (True, True)
+
+
+def repeated(*values: float, end: int, outside: Outside = "loop", easing: Easing = LINEAR) -> Session:
+    keys = tuple(Key(Fraction(n * 2, len(values) - 1), value, easing) for n, value in enumerate(values))
+    return Session(timeline=Timeline((Track("slider/a", keys, outside=outside),), end=Fraction(end)))
+
+
+@pytest.mark.parametrize(
+    ("values", "outside"), [((0.0, 1.0), "loop"), ((0.0, 1.0, 0.0), "loop"), ((0.0, 1.0), "mirror")]
+)
+def test_a_track_that_repeats_is_not_reported_where_each_of_its_repeats_is_alike(
+    values: tuple[float, ...], outside: Outside
+) -> None:
+    session = repeated(*values, end=8, outside=outside)
+    assert seam(session, 0.0, 8.0) == Seam(True, True, only_repeats=True)
+    assert seam(repeated(*values, end=8, outside=outside, easing=Easing("smooth")), 2.0, 6.0).velocity_meets
+    assert with_loop_closed(session.timeline, session) == session.timeline
+    jumps = Track(PSI, (Key(Fraction(0), 0.2), Key(Fraction(8), 0.8)))
+    assert not seam(replace(session, timeline=with_track(session.timeline, jumps)), 0.0, 8.0).value_meets
+
+
+def test_a_track_that_repeats_only_at_the_end_of_the_loop_jumps_there_and_can_be_closed() -> None:
+    for session in (repeated(0.0, 0.4, 1.0, end=2), repeated(0.0, 0.4, 1.0, end=6)):
+        timeline = replace(session.timeline, loop=(Fraction(0), Fraction(2)))
+        session = replace(session, timeline=timeline)
+        assert seam(session, 0.0, 2.0) == Seam(False, False)
+        closed = with_loop_closed(timeline, session)
+        assert [key.value for key in closed.tracks[0].keys] == [0.0, 0.4, 0.0]
+        assert seam(Session(timeline=closed), 0.0, 2.0).value_meets
+
+
+def test_closing_the_loop_leaves_whole_turns() -> None:
+    keys = (Key(Fraction(0), 0.0), Key(Fraction(10), 360.0))
+    timeline = with_key(Timeline((Track("transform.degrees", keys),)), PSI, Fraction(1), 0.2)
+    timeline = with_key(timeline, PSI, Fraction(9), 0.8)
+    closed = with_loop_closed(timeline, Session(timeline=timeline))
+    assert closed.track("transform.degrees") == timeline.track("transform.degrees")
+    assert closed.track(PSI) != timeline.track(PSI)
 
 
 def test_closing_the_loop_makes_ends_meet_and_leaves_what_is_at_rest_or_turns_round() -> None:

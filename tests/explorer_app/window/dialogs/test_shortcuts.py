@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from PySide6.QtCore import QRect
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QLabel, QScrollArea
 from pytestqt.qtbot import QtBot
@@ -20,7 +21,8 @@ def dialog(qtbot: QtBot) -> ShortcutsDialog:
 
 
 def test_every_action_every_dock_and_every_gesture_is_listed(dialog: ShortcutsDialog) -> None:
-    expected = {spec.plain_text for spec in ACTIONS} | {"Latent panel"} | {what for _, what in GESTURES}
+    by_hand = {what for lines in GESTURES.values() for _, what in lines}
+    expected = {spec.plain_text for spec in ACTIONS} | {"Latent panel"} | by_hand
     assert set(dialog.shown) == expected
 
 
@@ -47,3 +49,14 @@ def test_typing_narrows_the_list_by_name_or_key(dialog: ShortcutsDialog) -> None
     dialog.filter.clear()
     QTest.keyClicks(dialog.filter, "ctrl+e")
     assert dialog.shown == ["Export picture, sequence or video"]
+
+
+def test_on_a_narrow_screen_sections_are_one_column(qtbot: QtBot, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen:
+        def availableGeometry(self) -> QRect:  # noqa: N802 - Qt's name
+            return QRect(0, 0, 640, 360)
+
+    monkeypatch.setattr(ShortcutsDialog, "screen", lambda self: Screen())
+    dialog = ShortcutsDialog([("Latent panel", "Ctrl+1")])
+    qtbot.addWidget(dialog)
+    assert dialog.minimumSizeHint().width() < 640

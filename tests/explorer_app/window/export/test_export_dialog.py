@@ -229,6 +229,31 @@ def test_disk_and_time_are_estimated_before_the_start(qtbot: QtBot, settings: Se
     assert dialog.estimate.text() == "about 1.4 MB · about 1 s"
 
 
+@pytest.mark.parametrize(
+    ("preset", "form", "opaque", "transparent"),
+    [
+        ("still", "png", "1.4 MB", "1.8 MB"),
+        ("still", "jpeg", "350 kB", "350 kB"),
+        ("gif", "apng", "35 MB", "44 MB"),
+        ("gif", "gif", "18 MB", "18 MB"),
+    ],
+)
+def test_the_estimate_counts_alpha_where_the_format_keeps_it(
+    qtbot: QtBot, settings: Settings, preset: PresetName, form: str, opaque: str, transparent: str
+) -> None:
+    for channels, expected in ((3, opaque), (4, transparent)):
+        dialog = ExportDialog(SESSION, history(), replace(FACTS, img_channels=channels), settings)
+        qtbot.addWidget(dialog)
+        type_seeds(dialog, "5")
+        choose(dialog, preset)
+        dialog.files.format.setCurrentIndex(dialog.files.format.findData(form))
+        dialog.files.size.setEditText("1000 × 1000")
+        assert dialog.estimate.text() == f"about {expected}"
+        dialog.files.background.setCurrentIndex(dialog.files.background.findData("black"))
+        if preset == "still":
+            assert dialog.estimate.text() == f"about {opaque}", "black behind leaves no alpha to store"
+
+
 def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     type_seeds(made, "1,2,3")
     red, blue = QImage(8, 8, QImage.Format.Format_RGB32), QImage(8, 8, QImage.Format.Format_RGB32)

@@ -57,6 +57,21 @@ def test_an_empty_list_says_where_exports_come_from(dialog: ExportsDialog) -> No
     assert not dialog.clear.isEnabled()
 
 
+def test_the_list_fits_on_a_low_screen(window: MainWindow, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Screen:
+        def availableGeometry(self) -> QRect:  # noqa: N802 - Qt's name
+            return QRect(0, 0, 640, 360)
+
+    monkeypatch.setattr(type(window), "screen", lambda self: Screen())
+    window.commands.files.show_exports()
+    dialog = window.findChild(ExportsDialog)
+    assert dialog is not None
+    assert dialog.width() < 640
+    assert dialog.height() < 360
+    dialog.close()
+    dialog.deleteLater()
+
+
 def test_the_list_is_opened_once(window: MainWindow, dialog: ExportsDialog) -> None:
     window.commands.files.show_exports()
     assert len(window.findChildren(ExportsDialog)) == 1

@@ -11,6 +11,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QFileDialog, QWidget
 from pytestqt.qtbot import QtBot
 
+from explorer_app.controller import GridKind
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.variations import MIDDLE, Cell
@@ -22,6 +23,7 @@ from gpu_backend import RowRange
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.windows import lay_out
 
+DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
 CTRL, SHIFT, NONE = (
     Qt.KeyboardModifier.ControlModifier,
     Qt.KeyboardModifier.ShiftModifier,
@@ -261,3 +263,41 @@ def test_of_a_small_kept_picture_no_part_of_a_long_name_covers_it(qtbot: QtBot) 
 
     assert painted("a name that is much too long") == painted("")
     assert painted("hi") != painted("")
+
+
+@pytest.mark.parametrize("tool", ["drag-points", "transform", "layer"])
+def test_a_tool_or_a_layer_needs_the_picture_so_that_the_grid_is_left(
+    view: VariationView, window: MainWindow, controller: FakeController, tool: str
+) -> None:
+    controller.show_model(facts(has_transform=True))
+    window.actions_by_key[tool].trigger()
+    assert window.actions_by_key[tool].isChecked()
+    assert view.isHidden()
+    assert window.canvas.hasFocus()
+    window.actions_by_key["variations"].trigger()
+    assert view.isVisible()
+    assert window.actions_by_key[tool].isChecked() == (tool == "layer"), "the picture is a layer after the grid too"
+
+
+@pytest.mark.parametrize("kind", ["random", "axes", "mix"])
+@pytest.mark.parametrize("height", [72, 160, 400])
+def test_the_bar_is_whole_on_a_low_and_narrow_canvas(
+    view: VariationView, window: MainWindow, controller: FakeController, kind: GridKind, height: int
+) -> None:
+    controller.grid.change(kind=kind)
+    window.canvas.resize(318, height)
+    QApplication.processEvents()
+    bar = view.bar
+    assert bar.second_line.isVisible() == (height > 300)
+    for line in (bar.first_line, bar.second_line):
+        assert not line.isVisible() or line.height() >= line.sizeHint().height()
+        shown = [part for part in line.findChildren(QWidget, options=DIRECT) if part.isVisible()]
+        for part in shown:
+            assert line.rect().contains(part.geometry())
+            assert part.width() >= part.minimumSizeHint().width()
+            assert not any(part.geometry().intersects(other.geometry()) for other in shown if other is not part)
+    assert bar.rect().bottom() < view.cells.y()
+    left_out = (*bar.first_line.left_out, *bar.second_line.left_out)
+    assert (bar.spread in left_out or bar.spread.isVisible()) == (kind != "mix")
+    assert (bar.across in left_out or bar.across.isVisible()) == (kind == "axes")
+    assert (bar.rows in left_out or bar.rows.isVisible()) == (kind != "axes")

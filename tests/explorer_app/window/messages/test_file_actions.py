@@ -68,6 +68,29 @@ def test_a_picture_that_is_too_large_for_qt_is_copied_as_a_file(qtbot: QtBot, pi
     assert [Path(url.toLocalFile()) for url in data.urls()] == [picture]
 
 
+@pytest.mark.parametrize("name", ["a.gif", "a.apng", "a.webp"])
+def test_an_animation_is_copied_as_a_file_not_as_its_first_frame(qtbot: QtBot, tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    frames = [Image.new("RGB", (8, 8), (level, 0, 0)) for level in (0, 200)]
+    frames[0].save(path, {"a.apng": "PNG"}.get(name), save_all=True, append_images=frames[1:], duration=100)
+    made = actions(qtbot, path)
+    assert made.copy_button.text() == "Copy file"
+    press(made.copy_button)
+    data = QGuiApplication.clipboard().mimeData()
+    assert (made.copy_button.text(), data.hasImage()) == ("Copied", False)
+    assert [Path(url.toLocalFile()) for url in data.urls()] == [path]
+    path.unlink()
+    press(made.copy_button)
+    assert not made.copy_button.isEnabled()
+
+
+def test_a_webp_of_one_picture_is_copied_as_a_picture(qtbot: QtBot, tmp_path: Path) -> None:
+    Image.new("RGBA", (8, 8), (200, 0, 0, 100)).save(tmp_path / "a.webp")
+    made = actions(qtbot, tmp_path / "a.webp")
+    press(made.copy_button)
+    assert QGuiApplication.clipboard().mimeData().hasImage()
+
+
 def test_a_picture_that_is_gone_reports_it(qtbot: QtBot, picture: Path) -> None:
     made = actions(qtbot, picture)
     picture.unlink()

@@ -231,6 +231,20 @@ def test_a_chosen_file_goes_to_the_controller_and_its_folder_is_remembered(
     assert tmp_path in (settings.folder("model"), settings.folder("session"), settings.folder("picture"))
 
 
+def test_a_session_is_saved_by_the_name_that_it_has(
+    window: MainWindow, controller: FakeController, tmp_path: Path
+) -> None:
+    for project, name in ((None, "session.loom"), (tmp_path / "piece.loom", "piece.loom")):
+        controller.files.project = project
+        window.actions_by_key["save-session"].trigger()
+        chooser = dialog_of(window, QFileDialog)
+        (chosen,) = chooser.selectedFiles()
+        assert Path(chosen).name == name
+        assert project in (None, Path(chosen))
+        chooser.close()
+        chooser.deleteLater()
+
+
 def test_a_new_session_is_requested(window: MainWindow, controller: FakeController) -> None:
     window.actions_by_key["new-session"].trigger()
     assert calls(controller, "new_session") == [("new_session",)]

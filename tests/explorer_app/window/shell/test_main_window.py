@@ -19,6 +19,7 @@ from explorer_app.session.session import Position
 from explorer_app.settings import Settings
 from explorer_app.window.controls.fitting_row import FittingRow
 from explorer_app.window.docks.dock import is_uncovered
+from explorer_app.window.docks.layouts import WORKSPACES, WorkspaceName
 from explorer_app.window.gestures.plane_drag import Glide
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
@@ -63,6 +64,31 @@ def test_it_fits_on_a_low_screen(
     status = window.statusBar().geometry()
     assert status.bottom() < window.height(), "the panels above leave room for it"
     assert window.canvas.height() >= window.canvas.minimumSizeHint().height()
+
+
+@pytest.mark.parametrize("workspace", WORKSPACES)
+def test_on_a_low_screen_each_panel_fits_or_scrolls(
+    controller: FakeController,
+    settings: Settings,
+    messages: MessageLog,
+    qtbot: QtBot,
+    monkeypatch: pytest.MonkeyPatch,
+    workspace: WorkspaceName,
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+    with qtbot.waitExposed(window):
+        window.show_restored()
+    window.resize(640, 351)
+    window.workspace.switch_to(workspace)
+    QApplication.processEvents()
+    for panel in [panel for panel in window.docks.values() if not panel.isHidden()]:
+        panel.raise_()
+        QApplication.processEvents()
+        assert panel.height() >= panel.minimumSizeHint().height(), panel.key
+        assert panel.geometry().right() < window.workspace.width(), panel.key
+        assert panel.geometry().bottom() < window.workspace.height(), panel.key
 
 
 def test_the_bar_of_dragging_is_one_line_on_a_low_screen(

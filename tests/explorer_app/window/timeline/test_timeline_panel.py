@@ -7,8 +7,8 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, Qt
-from PySide6.QtGui import QContextMenuEvent, QImage
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -17,11 +17,11 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.session import Session, as_still
 from explorer_app.session.timeline.edits import SetTimeline, counted_in, names_of, with_key, with_state
 from explorer_app.session.timeline.evaluation import session_at
-from explorer_app.session.tracks import STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
-from explorer_app.window.look import theme
+from explorer_app.session.tracks import LINEAR, MAX_SECONDS, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.timeline_menus import key_menu
 from explorer_app.window.timeline.timeline_panel import fps_of
-from explorer_app.window.timeline.timeline_view import TimelineView
+from explorer_app.window.timeline.timeline_view import TimelineView, fitting_hint
 from explorer_app.window.timeline.track_rows import times_of
 from tests.helpers.mouse import wheel
 from tests.helpers.panels import CTRL, LEFT, NO_KEYS, SHIFT, Edits, model_directions, model_facts, mouse
@@ -359,6 +359,26 @@ def test_steps_of_the_tempo_make_room_for_keys_as_the_last_one_needs_it(edits: E
     assert edits.session.timeline == replace(other, grid=BeatGrid(Fraction(40))), "another project is open by now"
 
 
+def test_a_tempo_that_would_put_keys_beyond_a_day_is_refused(edits: Edits) -> None:
+    panel, refused = edits.panel, list[str]()
+    panel.refused.connect(refused.append)
+    timeline = with_key(edits.session.timeline, PSI, Fraction(MAX_SECONDS // 4), 0.5)
+    timeline = counted_in(timeline, names_of(timeline), is_beat=True)
+    edits.show(replace(edits.session, timeline=replace(timeline, snap="beat")))
+    panel.bpm_field.entered.emit(20.0, True)
+    assert len(refused) == 1
+    assert (edits.steps, panel.bpm_field.value()) == ([], 120.0)
+    for bpm, final in ((60.0, False), (20.0, False), (20.0, True)):
+        panel.bpm_field.entered.emit(bpm, final)
+    assert len(refused) == 2
+    assert edits.session.timeline.grid.bpm == panel.bpm_field.value() == 60.0, "the slowest on the way that is possible"
+    panel.view.select(names_of(edits.session.timeline, PSI))
+    panel.view.keys.copy()
+    panel.view.show_time(Fraction(MAX_SECONDS))
+    panel.view.keys.paste()
+    assert (len(refused), len(edits.steps)) == (3, 1)
+
+
 def test_a_shorter_timeline_cuts_the_range_that_plays(edits: Edits) -> None:
     edits.show(replace(edits.session, timeline=replace(edits.session.timeline, loop=(Fraction(2), Fraction(10)))))
     for end, loop in ((9.0, (2, 9)), (6.0, (2, 6)), (2.0, None)):
@@ -372,6 +392,10 @@ def test_the_loop_check_is_reported_after_a_rest(edits: Edits, qtbot: QtBot) -> 
     edits.show(replace(edits.session, timeline=closed))
     qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✓ loop closes")
     assert edits.panel.seam_badge.close_button.isHidden()
+    saw = Track("slider/a", (Key(Fraction(0), 0.0, LINEAR), Key(Fraction(2), 1.0, LINEAR)), outside="loop")
+    edits.show(replace(edits.session, timeline=replace(closed, tracks=(saw,))))
+    qtbot.waitUntil(lambda: edits.panel.seam_badge.label.text() == "✓ loop repeats")
+    assert "each time it begins again" in edits.panel.seam_badge.label.toolTip()
 
 
 def test_a_loop_that_jumps_is_closed_by_a_click(edits: Edits, qtbot: QtBot) -> None:
@@ -381,6 +405,14 @@ def test_a_loop_that_jumps_is_closed_by_a_click(edits: Edits, qtbot: QtBot) -> N
     assert [step.label for step in edits.steps] == ["Close the loop"]
     assert times(edits) == [0, 4, 8, 10]
     qtbot.waitUntil(lambda: not badge.label.text().endswith("jumps"))
+
+
+def test_an_empty_timeline_says_what_fits_into_it() -> None:
+    metrics = QFontMetrics(fonts.body())
+    width, line = 20 * metrics.averageCharWidth(), metrics.lineSpacing()
+    texts = [fitting_hint(metrics, QRect(0, 0, width, lines * line)) for lines in (14, 5, 2, 1)]
+    assert [len(text) for text in texts] == sorted({len(text) for text in texts}, reverse=True)
+    assert texts[2:] == ["Press I to keep the picture.", ""], "nothing is cut"
 
 
 def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
