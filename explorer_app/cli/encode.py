@@ -26,7 +26,8 @@ _EXAMPLES = """examples:
   latentloom encode --network hills.pkl
   latentloom encode --network hills.pkl --steps 20000 --resume
 
-Ctrl-C keeps the best encoder so far; --resume continues with it."""
+Ctrl-C keeps the best encoder so far; --resume continues with it. With
+--overwrite, Ctrl-C keeps a former encoder that is better."""
 
 _SAVED_EVERY_S = 60.0
 """A better encoder is written at most this often while the training runs."""
@@ -69,13 +70,20 @@ def run(words: Sequence[str], console: Console) -> int:
     start = _stored(target, facts) if options.resume else None
     if start is not None and start.steps >= options.steps:
         raise UsageError(f"{target.name} was trained for {start.steps:,} steps already; ask for more with --steps.")
+    former = None if options.resume or not target.exists() else _former(target, facts)
     settings = gpu_backend.EncoderSettings(options.steps, options.seed)
     training = gpu_backend.open_encoder_training(model, settings, start, options.device)
     renderer = start_renderer(model, chosen(options.device, "fp16"), console)
     try:
-        train(training, cast("RendersSamples", renderer), lambda: _write(training, target, facts), console)
+        train(training, cast("RendersSamples", renderer), lambda: _write(training, target, facts, former), console)
     except KeyboardInterrupt:
-        _conclude(training, target, facts, console, ", stopped early; --resume goes on")
+        if former is not None and not _replaces(training, former):
+            found = "" if training.found is None else f", the new one {training.found.error:.3f}"
+            console.conclude(
+                f"{without_home(str(target))} stays as it was, which is better: error of w {former.error:.3f}{found}."
+            )
+        else:
+            _conclude(training, target, facts, console, ", stopped early; --resume goes on")
         raise
     finally:
         renderer.close()
@@ -92,6 +100,14 @@ def _stored(target: Path, facts: gpu_backend.ModelFacts) -> gpu_backend.EncoderF
         raise gpu_backend.ModelFileError(
             f"{error.sentence.removesuffix('.')}; to begin anew, give --overwrite instead of --resume.", error.details
         ) from error
+
+
+def _former(target: Path, facts: gpu_backend.ModelFacts) -> gpu_backend.EncoderFile | None:
+    """Return the encoder that is to be replaced; None if it is damaged."""
+    try:
+        return _stored(target, facts)
+    except gpu_backend.ModelFileError:
+        return None
 
 
 def train(
@@ -118,8 +134,16 @@ def train(
             write()
 
 
-def _write(training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts) -> None:
-    if training.found is not None:
+def _replaces(training: EncoderTraining, former: gpu_backend.EncoderFile | None) -> bool:
+    """Return whether there is a new encoder to write: before the end of the training, one better than the former."""
+    found = training.found
+    return found is not None and (former is None or training.report.is_done or found.error < former.error)
+
+
+def _write(
+    training: EncoderTraining, target: Path, facts: gpu_backend.ModelFacts, former: gpu_backend.EncoderFile | None
+) -> None:
+    if training.found is not None and _replaces(training, former):
         gpu_backend.write_encoder(training.found, target, facts.model_id, facts.w_dim, facts.num_ws)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import logging
 import math
@@ -24,6 +25,7 @@ from gpu_backend import (
     open_gradients,
     read_encoder,
     read_model,
+    write_encoder,
 )
 from gpu_backend.training import encoder as module
 from tests.helpers.command import Command
@@ -165,3 +167,28 @@ def test_an_interrupted_training_says_what_it_keeps(
     said = "hills.encoder.safetensors reads pictures of hills" if is_evaluated else "there is nothing to keep"
     assert said in outcome.err
     assert ("stopped early; --resume goes on" in outcome.err) == is_evaluated
+
+
+@pytest.mark.parametrize(("error", "is_stopped", "stays"), [(0.0, True, True), (0.0, False, False), (9.0, True, False)])
+def test_a_former_encoder_that_is_better_stays_until_the_new_one_is_done(
+    command: Command, model: Path, monkeypatch: pytest.MonkeyPatch, error: float, is_stopped: bool, stays: bool
+) -> None:
+    words = ("encode", "--network", model, "--steps", 2, "--device", "cpu", "--seed", 1)
+    assert command(*words).status == 0
+    target, facts = encoder_path(model), read_model(model).facts
+    former = read_encoder(target, facts.model_id, facts.w_dim, facts.num_ws)
+    write_encoder(dataclasses.replace(former, error=error), target, facts.model_id, facts.w_dim, facts.num_ws)
+    before = target.read_bytes()
+    step = module.EncoderTraining.step
+
+    def stopped(training: EncoderTraining, renderer: RendersSamples) -> EncoderReport:
+        report = step(training, renderer)
+        if is_stopped and training.found is not None and not report.is_done:
+            raise KeyboardInterrupt
+        return report
+
+    monkeypatch.setattr(module.EncoderTraining, "step", stopped)
+    outcome = command(*words, "--overwrite")
+    assert outcome.status == (130 if is_stopped else 0)
+    assert (target.read_bytes() == before) == stays
+    assert ("stays as it was, which is better: error of w 0.000, the new one" in outcome.err) == stays
