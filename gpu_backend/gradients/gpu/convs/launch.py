@@ -17,8 +17,6 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 DEPTH = 64
 """Input channels of a box of TMA."""
 ROW_NBYTES = 2 * DEPTH
-ALIGNMENT = 1024
-"""Of boxes that TMA swizzles."""
 HOPPER_THREADS, WARPGROUP = 256, 128
 _REDUCE_THREADS = 128
 _NO_END: Mapping[str, Value] = {

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpu_backend.cuda.driver.arguments import EncodeMap
 from gpu_backend.cuda.schedule import Address, TensorMap
 from gpu_backend.gradients.gpu.convs.launch import (
-    ALIGNMENT,
     DEPTH,
     ROW_NBYTES,
     WARPGROUP,
@@ -15,6 +14,7 @@ from gpu_backend.gradients.gpu.convs.launch import (
 )
 from gpu_backend.gradients.gpu.kernels import SKIP_COLUMNS, skip_conv_kernel
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT
 
 _SKIP_PIXELS, _SKIP_GROUPS, _SKIP_STAGES = 64, 4, 4
 """Of a tile, which each warpgroup of a block does for itself, and tiles that it holds."""

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from gpu_backend.cuda.driver.arguments import EncodeMap
 from gpu_backend.cuda.schedule import Address, TensorMap
-from gpu_backend.gradients.gpu.convs.launch import ALIGNMENT, WARPGROUP, ConvLaunch, channels_of, no_end
+from gpu_backend.gradients.gpu.convs.launch import WARPGROUP, ConvLaunch, channels_of, no_end
 from gpu_backend.gradients.gpu.kernels import STREAMED_CHANNELS
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, aligned
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _STRIP_COLUMNS = 64
@@ -34,7 +35,7 @@ def streaming_launch(
     rows = -(-side // max(1, warpgroups * multiprocessors // (strips * beside)))
     blocks = -(-strips * -(-side // rows) // warpgroups)
     box = (channels, _STRIP_COLUMNS + 2, 1)
-    row_nbytes = -(-2 * channels * box[1] // ALIGNMENT) * ALIGNMENT
+    row_nbytes = aligned(2 * channels * box[1])
     return ConvLaunch(
         kernel,
         (blocks, 1, samples),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpu_backend.cuda.driver.arguments import EncodeMap, Value
 from gpu_backend.cuda.schedule import Address, TensorMap
 from gpu_backend.gradients.gpu.convs.launch import (
-    ALIGNMENT,
     DEPTH,
     HOPPER_THREADS,
     ROW_NBYTES,
@@ -16,6 +15,7 @@ from gpu_backend.gradients.gpu.convs.launch import (
     weight_map,
 )
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, aligned
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 
 _TILE_SIDE = 16
@@ -37,7 +37,7 @@ def tile_launch(
     pixels = TensorMap(Address("x", "region"), (inputs, side, side, samples), (DEPTH, box, box), step=step)
     weights = weight_map(layer, inputs, outputs, columns)
     boxes, taps = (_PLANES, stages) if layer.is_up else (_PATCHES, 3 * stages)
-    space = -(-(box**2) * ROW_NBYTES // ALIGNMENT) * ALIGNMENT
+    space = aligned(box**2 * ROW_NBYTES)
     return ConvLaunch(
         kernel,
         (samples * tiles_of(layer.source), -(-outputs // columns), slices),

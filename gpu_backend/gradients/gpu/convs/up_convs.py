@@ -5,7 +5,6 @@ from __future__ import annotations
 from gpu_backend.cuda.driver.arguments import EncodeMap
 from gpu_backend.cuda.schedule import Address, TensorMap
 from gpu_backend.gradients.gpu.convs.launch import (
-    ALIGNMENT,
     DEPTH,
     HOPPER_THREADS,
     ROW_NBYTES,
@@ -25,6 +24,7 @@ from gpu_backend.gradients.gpu.kernels import (
     up_conv_kernel,
 )
 from gpu_backend.gradients.gpu.placed import PlacedConv
+from gpu_backend.ops.kernels.conv_tile import ALIGNMENT, aligned
 
 MOST_UP_SIDE = 256
 """Of a larger source, a block's positions do not fit in shared memory."""
@@ -114,8 +114,8 @@ def narrow_up_launch(layer: PlacedConv, samples: int, multiprocessors: int, enco
         row=whole * layer.outputs,
     )
     box = DEPTH, columns + 1, rows + 1
-    space = _aligned((rows + 1) * (columns + 1) * ROW_NBYTES)
-    room = _NARROW_PATCHES * space + _aligned(4 * rows * columns * _PAIR)
+    space = aligned((rows + 1) * (columns + 1) * ROW_NBYTES)
+    room = _NARROW_PATCHES * space + aligned(4 * rows * columns * _PAIR)
     return ConvLaunch(
         narrow_up_conv_kernel(groups),
         (blocks, groups, 1),
@@ -147,7 +147,7 @@ def narrow_adjoint_launch(
         (_PAIR, columns + 1, 2 * rows + 1),
         row=whole * NARROW_CHANNELS,
     )
-    space = 2 * _aligned((2 * rows + 1) * (columns + 1) * 2 * _PAIR)
+    space = 2 * aligned((2 * rows + 1) * (columns + 1) * 2 * _PAIR)
     maps, taps = {"x_map": pixels}, _NARROW_TAPS
     if with_skip:
         extents = NARROW_CHANNELS, side, side, samples
@@ -180,8 +180,3 @@ def _up_cluster(layer: PlacedConv, samples: int, multiprocessors: int) -> int:
 def _up_tiles(side: int) -> int:
     """Return the blocks of gradient_up_conv along (side + 1)^2 positions, of which the last one may do one more."""
     return -(-side * (side + 2) // _UP_POSITIONS)
-
-
-def _aligned(nbytes: int) -> int:
-    """Return bytes rounded up so that what follows may be a box that TMA swizzles."""
-    return -(-nbytes // ALIGNMENT) * ALIGNMENT
