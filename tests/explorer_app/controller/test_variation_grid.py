@@ -5,6 +5,7 @@ from __future__ import annotations
 from PIL import Image
 
 from explorer_app.controller import GridCell, VariationGrid
+from explorer_app.controller.editing import Editing
 from explorer_app.messages import Level
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.parameters import SetParameter
@@ -135,12 +136,18 @@ def test_a_direction_that_was_remembered_waits_for_its_model(harness: Harness) -
     assert (grid.settings.across, grid.settings.down) == (GridAxis("sefa/1", 5.0), GridAxis("sefa/1", 5.0))
 
 
-def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harness: Harness) -> None:
-    editing = open_harness.controller.editing
+def with_kept_seeds(harness: Harness) -> Editing:
+    """Keep seeds 3 to 6, and return what holds them."""
+    editing = harness.controller.editing
     for seed in (3, 4, 5, 6):
         editing.edit(GoToSeed(seed))
         assert editing.history.current is not None
         editing.kept.star(editing.history.current.number, True)
+    return editing
+
+
+def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harness: Harness) -> None:
+    editing = with_kept_seeds(open_harness)
     grid = shown(open_harness, kind="mix", mix_rows=RowRange(0, 3))
     assert grid.shape == (3, 3)
     assert set(grid.cells) == {(row, column) for row in range(3) for column in range(3)} - {(0, 0)}
@@ -156,11 +163,7 @@ def test_a_mix_grid_crosses_kept_latents_and_shows_them_at_its_edges(open_harnes
 
 
 def test_a_mix_that_is_kept_stays_in_its_place_until_the_grid_is_left(open_harness: Harness) -> None:
-    editing = open_harness.controller.editing
-    for seed in (3, 4, 5, 6):
-        editing.edit(GoToSeed(seed))
-        assert editing.history.current is not None
-        editing.kept.star(editing.history.current.number, True)
+    editing = with_kept_seeds(open_harness)
     grid = shown(open_harness, kind="mix")
     before = {cell: shown_cell.session for cell, shown_cell in grid.cells.items()}
     for cell in ((1, 2), (2, 1)):

@@ -48,18 +48,25 @@ def test_the_first_time_it_leaves_room_for_the_frame_around_it(
     assert window.minimumHeight() < window.height() <= free.height() - 40, "a title bar is that high"
 
 
-def test_it_fits_on_a_low_screen(
+@pytest.fixture
+def low_window(
     controller: FakeController,
     settings: Settings,
     messages: MessageLog,
     qtbot: QtBot,
     monkeypatch: pytest.MonkeyPatch,
-) -> None:
+) -> MainWindow:
+    """Show the window on a screen of 640 x 360."""
     monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
     window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
     qtbot.addWidget(window)
     with qtbot.waitExposed(window):
         window.show_restored()
+    return window
+
+
+def test_it_fits_on_a_low_screen(low_window: MainWindow) -> None:
+    window = low_window
     assert window.height() <= 360 - 40
     status = window.statusBar().geometry()
     assert status.bottom() < window.height(), "the panels above leave room for it"
@@ -67,19 +74,8 @@ def test_it_fits_on_a_low_screen(
 
 
 @pytest.mark.parametrize("workspace", WORKSPACES)
-def test_on_a_low_screen_each_panel_fits_or_scrolls(
-    controller: FakeController,
-    settings: Settings,
-    messages: MessageLog,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
-    workspace: WorkspaceName,
-) -> None:
-    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
-    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
-    qtbot.addWidget(window)
-    with qtbot.waitExposed(window):
-        window.show_restored()
+def test_on_a_low_screen_each_panel_fits_or_scrolls(low_window: MainWindow, workspace: WorkspaceName) -> None:
+    window = low_window
     window.resize(640, 351)
     window.workspace.switch_to(workspace)
     QApplication.processEvents()
@@ -92,18 +88,9 @@ def test_on_a_low_screen_each_panel_fits_or_scrolls(
 
 
 def test_the_bar_of_dragging_is_one_line_on_a_low_screen(
-    controller: FakeController,
-    settings: Settings,
-    messages: MessageLog,
-    qtbot: QtBot,
-    monkeypatch: pytest.MonkeyPatch,
+    low_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    height = 360
-    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, height))
-    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
-    qtbot.addWidget(window)
-    with qtbot.waitExposed(window):
-        window.show_restored()
+    window = low_window
     window.actions_by_key["drag-points"].trigger()
     bar, canvas = window.tools.bar, window.canvas
     line = bar.findChild(FittingRow)
@@ -128,7 +115,7 @@ def test_the_bar_of_dragging_is_one_line_on_a_low_screen(
     popup = bar.reconstruct.window()
     assert popup is not window
     popup.close()
-    height = 1080
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 1080))
     window.resize(900, 700)
     qtbot.waitUntil(lambda: bar.reconstruct.isVisible() and bar.keys.isVisible())
     assert not line.isVisible()
