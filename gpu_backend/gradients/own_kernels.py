@@ -43,8 +43,9 @@ class OwnKernels:
         """Why features of a discriminator use torch."""
         self._features_are_checked = False
         self._packed: PackedNetwork | None = None
+        """The network for searches; kept because packing takes as long as many steps."""
         self._packed_features: tuple[DiscriminatorWeights, PackedDiscriminator] | None = None
-        """Weights for searches, those of the newest one's discriminator: packing takes as long as many steps."""
+        """The discriminator of the newest search, likewise."""
 
     @property
     def problem(self) -> str:
