@@ -13,13 +13,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.errors import DeviceError, DeviceLostError, DeviceMemoryError
+from gpu_backend.errors import CancelledError, DeviceError, DeviceLostError, DeviceMemoryError
 from gpu_backend.model.model import Model
 from gpu_backend.plan.edit_inputs import edit_inputs, mask_inputs
 from gpu_backend.plan.executor import FRAME_OUTPUTS, CountsKernels, Executor, PendingRun
 from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.kept_second import key_that_keeps
 from gpu_backend.plan.noise_inputs import noise_gains, noise_source
-from gpu_backend.plan.plan import NOT_EDITED, PlanEdits, PlanKey
+from gpu_backend.plan.plan import NOT_EDITED, SECOND_ROWS, Plan, PlanEdits, PlanKey
 from gpu_backend.plan.plan_cache import CachedPlan, PlanCache
 from gpu_backend.plan.tap_input import tap_input
 from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Tap
@@ -79,7 +80,8 @@ class ModelRunner:
         self._model = model
         self._spec = model.spec
         self._executor = executor
-        self._plan_cache = PlanCache(executor, partial(build_plan, model.spec, readouts=readouts), budget_nbytes)
+        self._build: Callable[[PlanKey], Plan] = partial(build_plan, model.spec, readouts=readouts)
+        self._plan_cache = PlanCache(executor, self._build, budget_nbytes)
         self._keys: dict[tuple[int, int, str, PlanEdits], PlanKey] = {}
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._loss = _Loss()
@@ -111,11 +113,15 @@ class ModelRunner:
     def synthesis_key(
         self, batch: int, resolution: int | None = None, tap: str = "", edits: PlanEdits = NOT_EDITED
     ) -> PlanKey:
-        """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer."""
+        """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer.
+
+        Its plan keeps the second latents of masked blends, unless they take too much memory.
+        """
         side = resolution or self._spec.resolution
         key = self._keys.get((batch, side, tap, edits))
         if key is None:
             key = PlanKey(self._model.facts.model_id, "synthesis", batch, side, self._executor.precision, tap, edits)
+            key = key_that_keeps(key, self._build)
             self._keys[batch, side, tap, edits] = key
         return key
 
@@ -199,10 +205,20 @@ class ModelRunner:
             if cached.blends != edits.blends:
                 cached.blends = None  # undefined if the run fails
                 inputs |= mask_inputs(cached.bound.plan, edits.blends)
+            uses_kept = cached.has_kept(inputs)
+            if not uses_kept:
+                cached.kept = None  # undefined if the run fails
             run = cached.bound.submit(
-                inputs, outputs=outputs, measure=measure, use_graph=use_graph, should_cancel=should_cancel
+                inputs,
+                outputs=outputs,
+                measure=measure,
+                use_graph=use_graph,
+                uses_kept=uses_kept,
+                should_cancel=should_cancel,
             )
             cached.noise, cached.blends = noise, edits.blends
+            if not uses_kept:
+                cached.note_kept(inputs)
             return run
 
         return self._start(key, start)
@@ -210,7 +226,11 @@ class ModelRunner:
     def finish(self, run: PendingRun) -> Outputs:
         """Wait for a run and return its outputs."""
         with self._loss:
-            outputs = run.wait()
+            try:
+                outputs = run.wait()
+            except (CancelledError, DeviceError):
+                self._plan_cache.forget_kept()
+                raise
         self._waited_ms += run.waited_ms
         return outputs
 
@@ -228,6 +248,7 @@ class ModelRunner:
         key = key or self.synthesis_key(1)
         cached = self._fetch(key)
         inputs = self._inputs(cached, ws, noise, transform)
+        cached.kept = None
         with self._loss:
             try:
                 observed = cached.bound.observe(inputs)
@@ -263,12 +284,14 @@ class ModelRunner:
     def _inputs(
         self, cached: CachedPlan, ws: NDArray[np.float32], noise: Noise, transform: Matrix | None
     ) -> dict[str, NDArray[Any]]:
-        """Return ws, the transform, and the noise inputs that differ from the previous run."""
+        """Return the rows of w, the transform, and the noise inputs that differ from the previous run."""
         plan = cached.bound.plan
-        if ws.shape[0] > plan.key.batch:
-            # A plan without a layer of its blends' rows runs the pictures alone.
-            ws = ws[: next(buffer.shape[0] for buffer in plan.buffers if buffer.name == "ws")]
         inputs: dict[str, NDArray[Any]] = {"ws": ws}
+        if ws.shape[0] > plan.key.batch:
+            # A plan without a layer of its blends' rows runs the pictures alone, and so does one that keeps the others.
+            inputs["ws"] = ws[: next(buffer.shape[0] for buffer in plan.buffers if buffer.name == "ws")]
+        if plan.kept_steps:
+            inputs[SECOND_ROWS] = ws[plan.key.batch :]
         if self._own_transform is not None:
             inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
         before = cached.noise

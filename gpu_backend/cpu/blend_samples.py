@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable
+
 import torch
 from torch import Tensor
 
@@ -17,12 +19,17 @@ class BlendSamplesKernel(Kernel):
 
     def __init__(self, step: Step, site: Site) -> None:
         self._settings: BlendSamples = step.attributes
-        self._x, *self._masks = (site.buffers[name] for name in step.inputs)
+        self._x = site.buffers[step.inputs[0]]
+        self._second = site.buffers[step.inputs[1]] if self._settings.reads_kept else self._x[self._settings.pictures :]
+        self._masks = [site.buffers[name] for name in self._settings.masks_of(step.inputs)]
         self._out = site.buffers[step.outputs[0]]
         self._known = [torch.full_like(mask, float("nan")) for mask in self._masks]
         """The masks that those below were made from."""
         self._shares: list[Tensor] = [torch.empty(0)] * len(self._masks)
         self._team, self._rows = site.team, spans(self._settings.resolution, site.team.lanes)
+
+    def replay_key(self) -> Hashable:
+        return None if self._masks else "always"
 
     def run(self) -> None:
         for place, mask in enumerate(self._masks):
@@ -40,5 +47,5 @@ class BlendSamplesKernel(Kernel):
                 out.copy_(made)
                 continue
             for blend, shares in zip(self._settings.blends, self._shares, strict=True):
-                torch.lerp(made, self._x[pictures + blend, rows], shares[rows], out=out)
+                torch.lerp(made, self._second[blend, rows], shares[rows], out=out)
                 made = out

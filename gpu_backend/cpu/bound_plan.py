@@ -42,9 +42,9 @@ class CpuBoundPlan:
         buffers = {buffer.name: self._tensor(buffer) for buffer in plan.buffers}
         self._inputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "input"}
         self._outputs = {b.name: buffers[b.name].numpy() for b in plan.buffers if b.role == "output"}
+        self._kept = [buffers[b.name].numpy() for b in plan.buffers if b.role == "kept"]
         self._noise = NoisePictures(plan, weights)
-        samples = plan.steps[0].samples if plan.steps else plan.key.batch
-        site = Site(samples or plan.key.batch, buffers, weights, packed, team, self._noise)
+        site = Site(plan.key.batch, buffers, weights, packed, team, self._noise)
         self._kernels: tuple[Kernel, ...] = ()
         self._replays = Replays(())
         self._scratch = torch.empty(0)
@@ -55,10 +55,11 @@ class CpuBoundPlan:
 
     def _make_kernels(self, site: Site) -> None:
         with torch.inference_mode():
-            kernels, replays = [], []
+            whole, kernels, replays = site, [], []
+            sites: dict[int, Site] = {}
             for step in self._plan.steps:
-                if step.samples and step.samples < site.batch:
-                    site = self._narrowed(site, step.samples)
+                samples = step.samples or whole.batch
+                site = sites[samples] = sites.get(samples) or self._narrowed(whole, samples)
                 kernels.append(KERNELS[step.op](step, site))
                 outputs = [site.buffers[name] for name in step.outputs]
                 replays.append(Replay(kernels[-1], self._team, f"{step.layer} {step.op}", outputs))
@@ -81,11 +82,11 @@ class CpuBoundPlan:
 
     @property
     def nbytes(self) -> int:
-        """Memory of arena, working memory, noise, inputs and outputs in bytes, without recordings.
+        """Memory of arena, working memory, noise, inputs, outputs and what is kept in bytes, without recordings.
 
         The executor owns packed weights.
         """
-        arrays = (*self._inputs.values(), *self._outputs.values())
+        arrays = (*self._inputs.values(), *self._outputs.values(), *self._kept)
         return self._arena.nbytes + self._scratch.nbytes + self._noise.nbytes + sum(array.nbytes for array in arrays)
 
     @property
@@ -100,6 +101,7 @@ class CpuBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
+        uses_kept: bool = False,
         should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
         """Run synchronously: copy the inputs, run every step, and return copies of the outputs.
@@ -117,10 +119,12 @@ class CpuBoundPlan:
         """
         self._take(inputs)
         times_us: list[float] = []
+        steps = slice(self._plan.kept_steps if uses_kept else 0, None)
 
         def run_steps() -> None:
             with torch.inference_mode():
-                for run in self._replays.runs() if use_graph else [kernel.run for kernel in self._kernels]:
+                runs = self._replays.runs() if use_graph else [kernel.run for kernel in self._kernels]
+                for run in runs[steps]:
                     _check_wanted(should_cancel)
                     if measure:
                         times_us.append(_timed_us(run))
@@ -135,7 +139,7 @@ class CpuBoundPlan:
                 else np.array(self._outputs[name])
                 for name in outputs
             },
-            step_times(self._plan, times_us) if measure else (),
+            step_times(self._plan.steps[steps], times_us) if measure else (),
         )
 
     def run(
@@ -196,7 +200,7 @@ class CpuBoundPlan:
 
     def close(self) -> None:
         self._kernels, self._replays = (), Replays(())
-        self._inputs, self._outputs = {}, {}
+        self._inputs, self._outputs, self._kept = {}, {}, []
         self._noise.clear()
         self._arena = self._scratch = torch.empty(0)
 

@@ -8,7 +8,7 @@ from typing import Any
 from numpy.typing import NDArray
 
 from gpu_backend.frame import StepTime, TimingSource
-from gpu_backend.plan.plan import Plan
+from gpu_backend.plan.plan import Step
 
 
 class FinishedRun:
@@ -38,9 +38,9 @@ class FinishedRun:
         return None
 
 
-def step_times(plan: Plan, times_us: Iterable[float]) -> tuple[StepTime, ...]:
-    """Return the times of a plan's steps with their names."""
+def step_times(steps: Iterable[Step], times_us: Iterable[float]) -> tuple[StepTime, ...]:
+    """Return the times of steps with their names."""
     return tuple(
         StepTime(layer=step.layer, kernel=step.op, time_us=time_us, flops=step.flops, nbytes=step.nbytes)
-        for step, time_us in zip(plan.steps, times_us, strict=True)
+        for step, time_us in zip(steps, times_us, strict=True)
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -29,6 +30,8 @@ class ReferencePlan:
         self._noise = NoisePictures(plan, weights)
         self._inputs = {b.name: np.zeros(b.shape, b.dtype) for b in plan.buffers if b.role == "input"}
         fill_inputs(plan, self._inputs, weights)
+        self._kept: dict[str, Tensor] = {}
+        """Buffers that later runs read, of the last run that computed them."""
         self._is_closed = False
 
     @property
@@ -37,8 +40,9 @@ class ReferencePlan:
 
     @property
     def nbytes(self) -> int:
-        """Memory of inputs and noise in bytes; a run frees its own tensors."""
-        return self._noise.nbytes + sum(array.nbytes for array in self._inputs.values())
+        """Memory of inputs, noise and what is kept in bytes; a run frees its other tensors."""
+        kept = sum(tensor.nbytes for tensor in self._kept.values())
+        return self._noise.nbytes + kept + sum(array.nbytes for array in self._inputs.values())
 
     @property
     def is_closed(self) -> bool:
@@ -52,12 +56,13 @@ class ReferencePlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
+        uses_kept: bool = False,
         should_cancel: Callable[[], bool] | None = None,
     ) -> FinishedRun:
         """Run at once. Raises CancelledError once `should_cancel`, called before each step, returns true."""
-        values, _, times_us = self._compute(inputs, should_cancel)
+        values, _, times_us = self._compute(inputs, should_cancel, uses_kept=uses_kept)
         found = {name: _as_array(values[name]) for name in outputs}
-        return FinishedRun(found, step_times(self._plan, times_us) if measure else ())
+        return FinishedRun(found, step_times(self._plan.steps[-len(times_us) :], times_us) if measure else ())
 
     def run(
         self,
@@ -79,31 +84,41 @@ class ReferencePlan:
 
     def close(self) -> None:
         self._is_closed = True
-        self._inputs = {}
+        self._inputs, self._kept = {}, {}
         self._noise.clear()
 
     def _compute(
-        self, inputs: Mapping[str, NDArray[Any]], should_cancel: Callable[[], bool] | None
+        self,
+        inputs: Mapping[str, NDArray[Any]],
+        should_cancel: Callable[[], bool] | None,
+        *,
+        uses_kept: bool = False,
     ) -> tuple[dict[str, Tensor], dict[str, Tensor], list[float]]:
         """Return every buffer, each layer's output, and the time of each step. Pictures are channels-first."""
         self._take(inputs)
         values = {name: torch.from_numpy(array.copy()) for name, array in self._inputs.items()}
-        samples = next((step.samples for step in self._plan.steps), 0) or self._plan.key.batch
-        around = StepContext(samples, values, self._weights, self._noise)
-        with_samples = {buffer.name for buffer in self._plan.buffers if has_samples(buffer)}
+        plan, observed = self._plan, dict[str, Tensor]()
+        samples, first = 0, plan.kept_steps if uses_kept else 0
+        around = StepContext(plan.key.batch, values, self._weights, self._noise, observed)
+        with_samples = {buffer.name for buffer in plan.buffers if has_samples(buffer)}
+        kept = {buffer.name for buffer in plan.buffers if buffer.role == "kept"}
+        if uses_kept:
+            values.update(self._kept)
         times_us: list[float] = []
         with torch.inference_mode():
-            for step in self._plan.steps:
+            for step in plan.steps[first:]:
                 if should_cancel is not None and should_cancel():
                     raise CancelledError("The picture was cancelled, because it is no longer needed.")
-                if step.samples and step.samples < samples:
+                if step.samples and step.samples != samples:
                     samples = step.samples
+                    around = replace(around, batch=samples)
                     values.update((name, values[name][:samples]) for name in with_samples & values.keys())
                 start = time.perf_counter_ns()
                 results = STEPS[step.op](step, around)
                 times_us.append((time.perf_counter_ns() - start) / 1e3)
                 values.update(zip(step.outputs, results, strict=True))
-        return values, around.observed, times_us
+        self._kept = {name: values[name] for name in kept}
+        return values, observed, times_us
 
     def _take(self, inputs: Mapping[str, NDArray[Any]]) -> None:
         if self._is_closed:

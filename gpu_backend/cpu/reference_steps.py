@@ -89,7 +89,8 @@ def _bend_channels(step: Step, around: StepContext) -> tuple[Tensor, ...]:
 
 def _blend_samples(step: Step, around: StepContext) -> tuple[Tensor, ...]:
     x, *masks = around.inputs(step)
-    return (blend_samples(x, masks, step.attributes),)
+    kept = masks.pop(0) if step.attributes.reads_kept else None
+    return (blend_samples(x, masks, step.attributes, kept),)
 
 
 def _concat(step: Step, around: StepContext) -> tuple[Tensor, ...]:

@@ -37,7 +37,7 @@ from gpu_backend.ops.blend_samples import MASK_INPUT
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.styles import OFFSETS_INPUT
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.plan import Plan, Precision
+from gpu_backend.plan.plan import SECOND_ROWS, Plan, Precision
 
 EMPTY = KernelRecipe("empty")
 
@@ -288,9 +288,9 @@ class CudaExecutor:
         for region in schedule.regions:
             if region.role != "input":
                 continue
-            if region.name == "ws":
+            if region.name in ("ws", SECOND_ROWS):
                 spread = generator.standard_normal(region.shape, np.float32)
-                inputs["ws"] = (self._model.mean_w + 0.5 * spread).astype(np.float32)
+                inputs[region.name] = (self._model.mean_w + 0.5 * spread).astype(np.float32)
             elif region.name == OFFSETS_INPUT or region.name.startswith((BEND_INPUT, MASK_INPUT)):
                 # At rest a kernel that does nothing would pass.
                 inputs[region.name] = generator.uniform(0.2, 0.8, region.shape).astype(np.float32)

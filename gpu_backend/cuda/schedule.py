@@ -17,10 +17,10 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.plan import Plan
 from gpu_backend.quick_dataclass import dataclass
 
-RegionRole = Literal["input", "scratch", "zeroed", "kept", "output"]
+RegionRole = Literal["input", "scratch", "zeroed", "kept", "lasting", "output"]
 """``input``: copied in before a run. ``zeroed``: scratch that is zero when bound and that every run leaves zero.
-``kept``: zero when bound, and what a run leaves there the next one finds.
-``output``: copied out on request."""
+``kept``: zero when bound, and what a run leaves there the next one finds. ``lasting``: scratch of the first launches
+that later runs read (`Schedule.kept_launches`). ``output``: copied out on request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,6 +183,8 @@ class Schedule:
 
     `starts` says what inputs hold before anything was copied into them, where that is not zeros.
 
+    The first `kept_launches` are those of the plan's `kept_steps`, which a run may leave out.
+
     `zero_copy` takes the place of the last two launches in a run whose pixels and flags go straight to the host; None
     if there is no such kernel.
     """
@@ -194,6 +196,7 @@ class Schedule:
     nbytes: int
     starts: Mapping[str, NDArray[Any]] = field(default_factory=dict)
     zero_copy: Launch | None = None
+    kept_launches: int = 0
 
     @property
     def with_zero_copy(self) -> Schedule | None:

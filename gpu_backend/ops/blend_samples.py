@@ -1,13 +1,18 @@
 """Blends of samples under masks: activations or pictures of second latents replace those of the pictures.
 
-    y[i] = x[i];  y[i] += m_k (x[pictures + k] - y[i])  for each blend k of the layer, in order      i < pictures
-    y[j] = x[j]                                                                                      pictures <= j
+    y[i] = x[i];  y[i] += m_k (s_k - y[i])  for each blend k of the layer, in order      i < pictures
+    y[j] = x[j]                                                                          pictures <= j
+
+The second latent's activations s_k are x[pictures + k], or the sample k of another input that an earlier run of a
+plan's first steps may have written (`gpu_backend.plan.plan.Plan.kept_steps`). Such a step has no pictures: it keeps x.
 
 The input ``mask/...`` of a blend holds m_k, mask times strength, at the positions of the layer or, where a side has
 more than `MASK_SIDE` of them, at that many, between which values are interpolated. They may change without a new plan.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from gpu_backend.picture_mask import MASK_SIDE
 from gpu_backend.quick_dataclass import dataclass
@@ -18,12 +23,12 @@ MASK_INPUT = "mask/"
 
 @dataclass(frozen=True, slots=True)
 class BlendSamples:
-    """Parameters of the operation; its inputs are x, then a mask for each of `blends`.
+    """Parameters of the operation; its inputs are x, what is kept of the second latents, a mask for each of `blends`.
 
     Attributes
     ----------
     pictures
-        Samples that are pictures; those of the second latents follow them.
+        Samples of x that are pictures; those of the second latents follow them, or are kept.
     blends
         Which blends the layer has.
     samples_out
@@ -32,6 +37,8 @@ class BlendSamples:
         Widths of the picture that the layer covers.
     is_picture
         Whether x is a picture: float32 at any precision.
+    reads_kept
+        Whether the second latents are an input of their own, after x.
     """
 
     channels: int
@@ -41,6 +48,12 @@ class BlendSamples:
     samples_out: int
     extent: float = 1.0
     is_picture: bool = False
+    reads_kept: bool = False
+
+    @property
+    def is_keeping(self) -> bool:
+        """Whether the step only keeps the second latents for later ones."""
+        return not self.pictures
 
     @property
     def mask_side(self) -> int:
@@ -57,4 +70,9 @@ class BlendSamples:
 
     def nbytes(self, batch: int) -> int:
         """Reads and writes the activations."""
-        return 4 * (batch + self.samples_out) * self.resolution**2 * self.channels
+        kept = len(self.blends) if self.reads_kept else 0
+        return 4 * (batch + kept + self.samples_out) * self.resolution**2 * self.channels
+
+    def masks_of(self, inputs: Sequence[str]) -> tuple[str, ...]:
+        """Return those of a step's inputs that are masks."""
+        return tuple(inputs[len(inputs) - len(self.blends) :])

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 from gpu_backend.ops.bend_channels import BEND_INPUT, BEND_NUMBERS, BendChannels
@@ -12,11 +13,13 @@ from gpu_backend.ops.tap_display import TAP_NUMBERS, TapDisplay
 from gpu_backend.ops.to_display import MIDDLE, ToDisplay
 from gpu_backend.plan.arena import place
 from gpu_backend.plan.executor import TAP_VALUES
-from gpu_backend.plan.plan import Buffer, BufferRole, Plan, PlanKey, Step
+from gpu_backend.plan.plan import SECOND_ROWS, Buffer, BufferRole, Plan, PlanKey, Step, is_half
 
 
 class PlanBuilder:
     """Collects buffers and steps for one key.
+
+    A plan that keeps second latents (`PlanEdits.keeps_second`) begins with their steps: `second` has them appended.
 
     Parameters
     ----------
@@ -26,7 +29,10 @@ class PlanBuilder:
     Attributes
     ----------
     samples
-        Samples of the next steps: those of the second latents are there up to the last layer that is blended.
+        Samples of the next steps: the pictures, and the second latents that run beside them up to the last layer that
+        is blended; or the second latents that are kept.
+    is_second
+        Whether the next steps are those of second latents that are kept.
     """
 
     def __init__(self, key: PlanKey, w_rows: Mapping[str, int] | None = None) -> None:
@@ -38,20 +44,51 @@ class PlanBuilder:
             for layer, row in (w_rows or {}).items()
         )
         self._blends = {layer: blends for layer, blends in chosen if blends}
-        self.samples = key.batch + (len(key.edits.blends) if self._blends else 0)
+        self._second_count = len(key.edits.blends) if self._blends else 0
+        self.keeps_second = key.edits.keeps_second and bool(self._blends)
+        self.is_second = False
+        self.samples = key.batch + (0 if self.keeps_second else self._second_count)
+        self._kept_steps = 0
+        self._named: set[str] = set()
+        """Buffers that are declared in this part of the plan."""
 
     def buffer(self, name: str, shape: tuple[int, ...], role: BufferRole, dtype: str = "float32") -> str:
-        """Declare a buffer and return its name.
+        """Declare a buffer and return its name. Intermediates of both parts of a plan share memory: the larger shape.
 
         Raises
         ------
         ValueError
             If the name is taken.
         """
-        if name in self._buffers:
+        before = self._buffers.get(name)
+        if name in self._named or (before is not None and before.role != "intermediate"):
             raise ValueError(f"the plan already has a buffer {name!r}")
+        if before is not None:
+            shape = (max(before.shape[0], shape[0]), *shape[1:])
         self._buffers[name] = Buffer(name, shape, dtype, role)
+        self._named.add(name)
         return name
+
+    def rows(self, num_ws: int, w_dim: int) -> str:
+        """Return the input with the rows of w of the next steps' samples; declare it, and that of second latents."""
+        if "ws" not in self._buffers:
+            self.buffer("ws", (self.samples, num_ws, w_dim), "input")
+            if self.keeps_second:
+                self.buffer(SECOND_ROWS, (self._second_count, num_ws, w_dim), "input")
+        return SECOND_ROWS if self.is_second else "ws"
+
+    def _input(self, name: str, shape: tuple[int, ...]) -> str:
+        """Return an input that several steps read; the first one declares it."""
+        return name if name in self._buffers else self.buffer(name, shape, "input")
+
+    @contextmanager
+    def second(self) -> Iterator[None]:
+        """Append the steps of the second latents that are kept, up to the last blended layer. Only as the first."""
+        pictures, self.samples, self.is_second = self.samples, self._second_count, True
+        yield
+        self.samples, self.is_second = pictures, False
+        self._kept_steps = len(self._steps)
+        self._named.clear()
 
     def step(
         self,
@@ -91,7 +128,7 @@ class PlanBuilder:
         """Return the inputs of the styles step, and declare the offsets if the key has them."""
         if not self.key.edits.shifts_styles:
             return (ws,)
-        return ws, self.buffer(OFFSETS_INPUT, (style_width,), "input")
+        return ws, self._input(OFFSETS_INPUT, (style_width,))
 
     def _bent(self, layer: str, x: str) -> str:
         """Append the step that bends the output `x` of a layer, if the key has it; return what later steps read."""
@@ -99,20 +136,23 @@ class PlanBuilder:
             return x
         source = self._buffers[x]
         settings = BendChannels(source.shape[-1], source.shape[1])
-        table = self.buffer(f"{BEND_INPUT}{layer}", (settings.channels, BEND_NUMBERS), "input")
-        out = self.buffer(f"{layer}/bent", source.shape, "intermediate", source.dtype)
+        table = self._input(f"{BEND_INPUT}{layer}", (settings.channels, BEND_NUMBERS))
+        out = self.buffer(f"{layer}/bent", (self.samples, *source.shape[1:]), "intermediate", source.dtype)
         self.step(f"synthesis.{layer}.bend", "bend_channels", settings, (x, table), (out,))
         return out
 
     def edited(self, layer: str, x: str, extent: float = 1.0) -> str:
         """Append the steps that bend and blend the output `x` of a layer, if the key has them; return the last output.
 
-        `extent` counts the widths of the picture that the layer covers.
+        Of second latents that are kept, it is bent and kept. `extent` counts the widths of the picture that the layer
+        covers.
         """
         x = self._bent(layer, x)
         if layer not in self._blends:
             return x
         source = self._buffers[x]
+        if self.is_second:
+            return self._keep(layer, x, extent)
         shape = (self._samples_after(layer), *source.shape[1:])
         out = self.buffer(f"{layer}/blended", shape, "intermediate", source.dtype)
         return self._blend(layer, x, out, extent)
@@ -121,26 +161,50 @@ class PlanBuilder:
         """Whether the key blends a layer."""
         return layer in self._blends
 
+    @property
+    def last_blended(self) -> str:
+        """The last layer that the key blends."""
+        return next(reversed(self._blends))
+
+    def picture(self, layer: str, shape: tuple[int, ...], name: str, role: BufferRole) -> str:
+        """Declare and return what a toRGB writes: the buffer `name`, unless `blended_picture` or later runs read it."""
+        if not self.is_blended(layer):
+            return self.buffer(name, shape, role)
+        return (
+            self.buffer(_kept(layer), shape, "kept")
+            if self.is_second
+            else self.buffer(f"{layer}/alone", shape, "intermediate")
+        )
+
     def blended_picture(self, layer: str, image: str, name: str, role: BufferRole) -> str:
-        """Append the step that blends the picture of a toRGB; return its output, the new buffer `name`."""
+        """Append the step that blends the picture of a toRGB, if the key does; return the buffer that others read."""
+        if self.is_second or not self.is_blended(layer):
+            return image
         source = self._buffers[image]
         out = self.buffer(name, (self._samples_after(layer), *source.shape[1:]), role, source.dtype)
         return self._blend(layer, image, out, is_picture=True)
 
     def _samples_after(self, layer: str) -> int:
-        return self.key.batch if layer == next(reversed(self._blends)) else self.samples
+        return self.key.batch if layer == self.last_blended else self.samples
+
+    def _keep(self, layer: str, x: str, extent: float) -> str:
+        side, channels = self._buffers[x].shape[1], self._buffers[x].shape[3]
+        dtype = "float16" if is_half(self.key.precision) else "float32"
+        out = self.buffer(_kept(layer), (self.samples, side, side, channels), "kept", dtype)
+        settings = BlendSamples(channels, side, 0, (), self.samples, extent)
+        self.step(f"synthesis.{layer}.keep", "blend_samples", settings, (x,), (out,))
+        return out
 
     def _blend(self, layer: str, x: str, out: str, extent: float = 1.0, *, is_picture: bool = False) -> str:
         source, blends, after = self._buffers[x], self._blends[layer], self._samples_after(layer)
         side, channels = source.shape[1], source.shape[3]
-        settings = BlendSamples(channels, side, self.key.batch, blends, after, extent, is_picture)
+        kept = (_kept(layer),) if self.keeps_second else ()
+        settings = BlendSamples(channels, side, self.key.batch, blends, after, extent, is_picture, bool(kept))
         # Layers that cover the picture alone share the mask of their side.
         place = str(settings.mask_side) if extent == 1.0 else f"{side}x{extent:.6g}"
-        masks = tuple(f"{MASK_INPUT}{blend}/{place}" for blend in blends)
-        for mask in masks:
-            if mask not in self._buffers:
-                self.buffer(mask, (settings.mask_side, settings.mask_side), "input")
-        self.step(f"synthesis.{layer}.blend", "blend_samples", settings, (x, *masks), (out,))
+        shape = settings.mask_side, settings.mask_side
+        masks = tuple(self._input(f"{MASK_INPUT}{blend}/{place}", shape) for blend in blends)
+        self.step(f"synthesis.{layer}.blend", "blend_samples", settings, (x, *kept, *masks), (out,))
         self.samples = after
         return out
 
@@ -158,8 +222,8 @@ class PlanBuilder:
 
     def freeze(self) -> Plan:
         """Place the buffers and return the plan."""
-        buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps)
-        return Plan(self.key, buffers, tuple(self._steps), arena_nbytes)
+        buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps, self._kept_steps)
+        return Plan(self.key, buffers, tuple(self._steps), arena_nbytes, self._kept_steps)
 
     def _show(
         self,
@@ -171,3 +235,8 @@ class PlanBuilder:
         pixels = self.buffer("pixels", attributes.output_shape(self.key.batch), "output", "uint8")
         flags = self.buffer("flags", (self.key.batch,), "output", "uint32")
         self.step("synthesis.display", op, attributes, inputs, (pixels, flags, *others))
+
+
+def _kept(layer: str) -> str:
+    """Return the buffer that keeps a layer of the second latents."""
+    return f"kept/{layer}"

@@ -123,7 +123,7 @@ def mask_inputs(plan: Plan, blends: Sequence[MaskedBlend]) -> dict[str, NDArray[
     for step in plan.steps:
         if step.op == "blend_samples":
             settings: BlendSamples = step.attributes
-            for name, index in zip(step.inputs[1:], settings.blends, strict=True):
+            for name, index in zip(settings.masks_of(step.inputs), settings.blends, strict=True):
                 if name not in inputs:
                     blend = blends[index]
                     mask = layer_mask(blend.mask, settings.mask_side, settings.extent, blend.softness)

@@ -86,6 +86,7 @@ class BoundPlan(Protocol):
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
+        uses_kept: bool = False,
         should_cancel: Callable[[], bool] | None = None,
     ) -> PendingRun:
         """Copy inputs into their fixed buffers and start every step.
@@ -101,6 +102,9 @@ class BoundPlan(Protocol):
             Time each step.
         use_graph
             Replay a captured graph, or recorded calls on the CPU. Ignored by executors without either.
+        uses_kept
+            Leave out the steps whose results are kept (`Plan.kept_steps`): an earlier run left them, and none of
+            `Plan.kept_inputs` has changed since.
         should_cancel
             Called now and then. Once it returns true, this method or `wait` raises CancelledError: the inputs were
             copied, and the outputs are undefined until the next run.

@@ -3,7 +3,8 @@
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
 the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
 channels and blended samples are kernels of their own between two layers, which take in style and products in place of
-the layer before; a blended picture takes in the display.
+the layer before; a blended picture takes in the display. Kept activations of second latents are such a kernel, too; the
+two parts of a plan that keeps them are fused each by itself.
 In fp8 plans an up-convolution or a filtered activation from 64 x 64 on stores its output as e4m3 for the convolution
 that alone reads it.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it, which may be folded into the weights
@@ -143,7 +144,7 @@ class FusedStep:
 
 
 def fuse(plan: Plan, *, up_convs_read_fp8: bool = False) -> tuple[FusedStep, ...]:
-    """Return the kernels' steps in order: the styles first, then as in the plan. Every step of the plan is in one.
+    """Return the kernels' steps in order: the styles of a part first, then as in the plan. Each step is in one.
 
     Parameters
     ----------
@@ -152,7 +153,8 @@ def fuse(plan: Plan, *, up_convs_read_fp8: bool = False) -> tuple[FusedStep, ...
     """
     if plan.key.part == "mapping":
         return tuple(FusedStep(step, step.inputs[0], step.outputs[0]) for step in plan.steps)
-    return tuple(_Fusion(plan, up_convs_read_fp8=up_convs_read_fp8).steps())
+    parts = (replace(plan, steps=steps, kept_steps=0) for steps in plan.parts)
+    return tuple(step for part in parts for step in _Fusion(part, up_convs_read_fp8=up_convs_read_fp8).steps())
 
 
 def multiplies_fp8(plan: Plan) -> bool:
@@ -163,6 +165,13 @@ def multiplies_fp8(plan: Plan) -> bool:
 def raw(buffer: str) -> str:
     """Return the region that holds a buffer before the style of the convolution that reads it."""
     return f"{buffer}/raw"
+
+
+def kept_regions(plan: Plan) -> frozenset[str]:
+    """Return the regions that a run leaves to later ones: raw activations, and pictures."""
+    kept = {buffer.name for buffer in plan.buffers if buffer.role == "kept"}
+    writers = ((step.op, name) for step in plan.steps for name in step.outputs if name in kept)
+    return frozenset(raw(name) if op == "blend_samples" else name for op, name in writers)
 
 
 def small(buffer: str) -> str:
@@ -231,8 +240,8 @@ class _Fusion:
     def _styles(self, step: Step) -> FusedStep:
         constant = self._constant
         if constant is None or (reader := self._next_modulated(constant.outputs[0])) is None:
-            return FusedStep(step, "ws")  # no style touches a StyleGAN1's constant before its first layer
-        return FusedStep(step, "ws", constant.outputs[0], next_style=reader, absorbed=(constant,))
+            return FusedStep(step, step.inputs[0])  # no style touches a StyleGAN1's constant before its first layer
+        return FusedStep(step, step.inputs[0], constant.outputs[0], next_style=reader, absorbed=(constant,))
 
     def _modulated(self, step: Step) -> FusedStep:
         add = next((reader for reader in self._readers[step.outputs[0]] if reader.op == "add"), None)
@@ -341,6 +350,7 @@ class _Fusion:
         out, readers = step.outputs[0], self._readers.get(step.outputs[0], [])
         rgb = next((reader for reader in readers if reader.op == "to_rgb"), None)
         is_raw = any(reader.op in ("to_rgb", "skip_conv") for reader in readers)
+        is_raw |= step.op == "blend_samples" and step.attributes.is_keeping
         return FusedStep(
             step,
             step.inputs[0],

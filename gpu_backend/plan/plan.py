@@ -14,7 +14,8 @@ from typing import Any, Literal
 from gpu_backend.quick_dataclass import dataclass
 from gpu_backend.recipe import RowRange
 
-BufferRole = Literal["input", "intermediate", "output"]
+BufferRole = Literal["input", "intermediate", "kept", "output"]
+"""``kept``: a run leaves there what later runs read; see `Plan.kept_steps`."""
 Precision = Literal["fp32", "bf16x3", "tf32", "fp16", "fp8"]
 """Of plans. In tf32 and bf16x3 plans activations are fp32, and tensor cores multiply them so. In fp8 plans some layers
 multiply e4m3 (`gpu_backend.plan.fusion`), and all else is as in fp16."""
@@ -38,21 +39,28 @@ class PlanEdits:
         Whether numbers are added to the styles.
     blends
         For each masked blend, the rows of w whose layers are blended.
+    keeps_second
+        Whether the second latents of blends run first, by themselves, and what they give is kept for later runs
+        (`Plan.kept_steps`); else they run beside the pictures in every run.
     """
 
     bent: tuple[str, ...] = ()
     shifts_styles: bool = False
     blends: tuple[RowRange, ...] = ()
+    keeps_second: bool = False
 
 
 NOT_EDITED = PlanEdits()
+
+SECOND_ROWS = "second_ws"
+"""Input of a plan that keeps second latents: their rows of w, (blends, num_ws, w_dim)."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlanKey:
     """Everything that determines the shape of a plan. Values that change from frame to frame are plan inputs.
 
-    `batch` counts pictures. A plan with masked blends runs more samples: the pictures, then one for each blend.
+    `batch` counts pictures. A plan with masked blends runs more samples: one for each blend.
     """
 
     model_id: str
@@ -70,7 +78,7 @@ class PlanKey:
 
 @dataclass(frozen=True, slots=True)
 class Buffer:
-    """An array of fixed shape. `offset` is its byte offset in the arena; -1 for inputs and outputs."""
+    """An array of fixed shape. `offset` is its byte offset in the arena; -1 for all but intermediates."""
 
     name: str
     shape: tuple[int, ...]
@@ -120,9 +128,32 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Steps in execution order and their buffers. `arena_nbytes` is the size of the arena for all intermediates."""
+    """Steps in execution order and their buffers.
+
+    Attributes
+    ----------
+    arena_nbytes
+        Size of the arena for all intermediates.
+    kept_steps
+        The first steps, of the second latents of masked blends; the buffers of the role ``kept`` are all that they
+        leave to the other steps. A run may leave them out while none of `kept_inputs` changes. Intermediates of both
+        parts share names: each part writes what it reads, the first samples of each.
+    """
 
     key: PlanKey
     buffers: tuple[Buffer, ...]
     steps: tuple[Step, ...]
     arena_nbytes: int = 0
+    kept_steps: int = 0
+
+    @property
+    def kept_inputs(self) -> frozenset[str]:
+        """Inputs that the kept buffers depend on."""
+        inputs = {buffer.name for buffer in self.buffers if buffer.role == "input"}
+        return frozenset(name for step in self.steps[: self.kept_steps] for name in step.inputs if name in inputs)
+
+    @property
+    def parts(self) -> tuple[tuple[Step, ...], ...]:
+        """The steps of the second latents, if any are kept, and those of the pictures."""
+        first = self.steps[: self.kept_steps]
+        return (*((first,) if first else ()), self.steps[self.kept_steps :])

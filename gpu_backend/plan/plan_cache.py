@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Generator
-from dataclasses import dataclass
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.plan.executor import BoundPlan, Executor
@@ -14,11 +18,31 @@ from gpu_backend.recipe import MaskedBlend, Noise
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A bound plan, and the noise and masked blends in its input buffers; None if their content is undefined."""
+    """A bound plan, and the noise and masked blends in its input buffers; None if their content is undefined.
+
+    `kept` has the values of the inputs that the kept buffers were computed from (`Plan.kept_inputs`); None if the
+    content of these buffers is undefined.
+    """
 
     bound: BoundPlan
     noise: Noise | None = None
     blends: tuple[MaskedBlend, ...] | None = None
+    kept: dict[str, NDArray[Any]] | None = None
+    kept_inputs: frozenset[str] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.kept_inputs = self.bound.plan.kept_inputs
+
+    def has_kept(self, inputs: Mapping[str, NDArray[Any]]) -> bool:
+        """Whether a run with these inputs, and what the others were, may use the kept buffers."""
+        kept = self.kept
+        return kept is not None and all(
+            name in kept and np.array_equal(kept[name], inputs[name]) for name in self.kept_inputs & inputs.keys()
+        )
+
+    def note_kept(self, inputs: Mapping[str, NDArray[Any]]) -> None:
+        """Note that a run with these inputs computed the kept buffers."""
+        self.kept = {name: np.array(inputs[name]) for name in self.kept_inputs & inputs.keys()}
 
 
 class PlanCache:
@@ -86,6 +110,11 @@ class PlanCache:
     def check_steps(self, key: PlanKey) -> Generator[object, None, None]:
         """Return the steps that check the kernels of a key's plan ahead of `fetch`."""
         return self._executor.check_steps(self._build(key))
+
+    def forget_kept(self) -> None:
+        """Take the kept buffers of every plan for undefined."""
+        for cached in self._cached.values():
+            cached.kept = None
 
     def drop_plain(self) -> None:
         """Close every plan that is bound to plain kernels."""

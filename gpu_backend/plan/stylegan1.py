@@ -7,6 +7,8 @@ full network does not run those layers.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gpu_backend.model.spec import AdainLayerSpec, StyleGAN1Spec
 from gpu_backend.model.stylegan1 import INPUT
 from gpu_backend.ops.adain_conv import AdainConv
@@ -70,11 +72,26 @@ class _Synthesis:
 
     def build(self) -> Plan:
         """Declare the inputs, then append one step for each layer."""
-        plan, batch = self.plan, self.plan.samples
-        ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
+        plan = self.plan
+        plan.rows(self.spec.num_ws, self.spec.w_dim)
         if self.noise_layers:
             plan.buffer("noise_source", (4,), "input", "uint32")
             plan.buffer("noise_gain", (len(self.noise_layers),), "input")
+        if plan.keeps_second:
+            names = [layer.name for layer in self.layers]
+            with plan.second():
+                self._append(self.layers[: names.index(plan.last_blended) + 1])
+        x = self._append(self.layers)
+        if plan.key.tap:
+            plan.show_tap(x, self.layers[-1].out_channels, plan.key.resolution)
+        else:
+            plan.show_picture(x, self.spec.img_channels)
+        return plan.freeze()
+
+    def _append(self, layers: Sequence[AdainLayerSpec]) -> str:
+        """Append the steps of layers, from the first one on; return the last output."""
+        plan, batch = self.plan, self.plan.samples
+        ws = plan.rows(self.spec.num_ws, self.spec.w_dim)
         styles, demod = (
             plan.buffer(name, shape, "intermediate")
             for name, shape in zip(("styles", "demod"), self.styles.output_shapes(batch), strict=True)
@@ -83,17 +100,13 @@ class _Synthesis:
         weights = {f"{name}.{role}": f"synthesis.{name}.{role}" for name in self.offsets for role in roles}
         style_inputs = plan.style_inputs(ws, self.styles.style_width)
         plan.step("synthesis.styles", "styles", self.styles, style_inputs, (styles, demod), weights)
-        first = Constant(self.layers[0].out_channels)
+        first = Constant(layers[0].out_channels)
         x = plan.buffer(f"{INPUT}.const", first.output_shape(batch), "intermediate")
         const = f"synthesis.{INPUT}.const"
         plan.step(const, "constant", first, (), (x,), {"const": const})
-        for layer in self.layers:
+        for layer in layers:
             x = self._to_rgb(layer, x) if layer.kind == "to_rgb" else self._layer(layer, x)
-        if plan.key.tap:
-            plan.show_tap(x, self.layers[-1].out_channels, plan.key.resolution)
-        else:
-            plan.show_picture(x, self.spec.img_channels)
-        return plan.freeze()
+        return x
 
     def _layer(self, layer: AdainLayerSpec, x: str) -> str:
         place = (

@@ -17,9 +17,11 @@ Bent layers (`PlanEdits.bent`) are followed by a step with an input of its own (
 end of a resnet block it bends the sum. With offsets of styles there is the input ``style_offsets``
 (`gpu_backend.ops.styles`).
 
-With masked blends ``ws`` has the rows of the second latents after those of the pictures, and steps up to the last
-blended layer run for all of them. A layer whose row of w is blended is followed by a step with an input for each mask
-(`gpu_backend.ops.blend_samples`), and so is the picture of a toRGB.
+With masked blends a layer whose row of w is blended is followed by a step with an input for each mask
+(`gpu_backend.ops.blend_samples`), and so is the picture of a toRGB. ``ws`` has the rows of the second latents after
+those of the pictures, and steps up to the last blended layer run for all of them. If second latents are kept
+(`PlanEdits.keeps_second`), their rows are the input ``second_ws`` (blends, num_ws, w_dim), and the plan begins with
+their own steps up to that layer (`Plan.kept_steps`).
 
 With a tap, ``pixels`` show the tapped layer, and the plan has only the layers that it depends on. There is no
 ``image``. A further input ``tap`` controls the display (`gpu_backend.ops.tap_display`). Further outputs are
@@ -38,7 +40,7 @@ channels that it reads.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from gpu_backend.model.spec import LayerSpec, StyleGAN2Spec
@@ -140,32 +142,14 @@ class _Synthesis:
     def build(self) -> Plan:
         """Declare the inputs, then append one step for each layer."""
         plan = self.plan
-        batch = plan.samples
-        ws = plan.buffer("ws", (batch, self.spec.num_ws, self.spec.w_dim), "input")
+        plan.rows(self.spec.num_ws, self.spec.w_dim)
         if self.noise_layers:
             plan.buffer("noise_source", (4,), "input", "uint32")
             plan.buffer("noise_gain", (len(self.noise_layers),), "input")
-        style_shape, demod_shape = self.styles.output_shapes(batch)
-        styles = plan.buffer("styles", style_shape, "intermediate")
-        demod = plan.buffer("demod", demod_shape, "intermediate")
-        style_inputs = plan.style_inputs(ws, self.styles.style_width)
-        plan.step("synthesis.styles", "styles", self.styles, style_inputs, (styles, demod), self._style_weights())
-
-        first = self.layers[0]
-        constant = Constant(first.in_channels)
-        x = self._activation("b4.const", constant.output_shape(batch))
-        plan.step("synthesis.b4.const", "constant", constant, (), (x,), {"const": "synthesis.b4.const"})
-        skipped: str | None = None
-        for layer in self.layers:
-            if layer.kind == "skip":
-                skipped = self._skip(layer, x)
-            elif layer.kind == "to_rgb":
-                self._to_rgb(layer, x)
-            else:
-                x = self._conv(layer, x)
-                if layer.kind == "conv" and skipped is not None:
-                    x, skipped = self._sum(layer, x, skipped), None
-                x = plan.edited(layer.name, x)
+        if plan.keeps_second:
+            with plan.second():
+                self._append(self._second_layers())
+        x = self._append(self.layers)
         last = self.layers[-1]
         if self.readout_width:
             self._readout(last, x)
@@ -175,6 +159,48 @@ class _Synthesis:
         else:
             plan.show_picture(self._last_image(), self.spec.img_channels)
         return plan.freeze()
+
+    def _append(self, layers: Sequence[LayerSpec]) -> str:
+        """Append the steps of layers, from the first one on; return the output of the last convolution."""
+        plan, batch = self.plan, self.plan.samples
+        self.image = None
+        ws = plan.rows(self.spec.num_ws, self.spec.w_dim)
+        style_shape, demod_shape = self.styles.output_shapes(batch)
+        styles = plan.buffer("styles", style_shape, "intermediate")
+        demod = plan.buffer("demod", demod_shape, "intermediate")
+        style_inputs = plan.style_inputs(ws, self.styles.style_width)
+        plan.step("synthesis.styles", "styles", self.styles, style_inputs, (styles, demod), self._style_weights())
+
+        first = layers[0]
+        constant = Constant(first.in_channels)
+        x = self._activation("b4.const", constant.output_shape(batch))
+        plan.step("synthesis.b4.const", "constant", constant, (), (x,), {"const": "synthesis.b4.const"})
+        skipped: str | None = None
+        for layer in layers:
+            if layer.kind == "skip":
+                skipped = self._skip(layer, x)
+            elif layer.kind == "to_rgb":
+                self._to_rgb(layer, x)
+            else:
+                x = self._conv(layer, x)
+                if layer.kind == "conv" and skipped is not None:
+                    x, skipped = self._sum(layer, x, skipped), None
+                x = plan.edited(layer.name, x)
+        return x
+
+    def _second_layers(self) -> tuple[LayerSpec, ...]:
+        """Return the layers that the blended layers of second latents need, and these."""
+        names = [layer.name for layer in self.layers]
+        layers = self.layers[: names.index(self.plan.last_blended) + 1]
+        blended_rgb = (layer.kind == "to_rgb" and self.plan.is_blended(layer.name) for layer in layers)
+        last_rgb = max((place for place, is_one in enumerate(blended_rgb) if is_one), default=-1)
+        sums = {layer.resolution for layer in layers if layer.kind == "conv"}
+        return tuple(
+            layer
+            for place, layer in enumerate(layers)
+            if not (layer.kind == "to_rgb" and place > last_rgb)
+            and not (layer.kind == "skip" and layer.resolution not in sums)
+        )
 
     def _activation(self, name: str, shape: tuple[int, ...]) -> str:
         dtype = "float16" if is_half(self.plan.key.precision) else "float32"
@@ -253,13 +279,10 @@ class _Synthesis:
             made = layer.name, "intermediate"
         elif last:
             made = "image", "output"
-        is_blended = self.plan.is_blended(layer.name)
-        out = self.plan.buffer(
-            *(f"{layer.name}/alone", shape, "intermediate") if is_blended else (made[0], shape, made[1])
-        )
+        out = self.plan.picture(layer.name, shape, *made)
         inputs = (x, "styles") if self.image is None else (x, "styles", self.image)
         self.plan.step(name, "to_rgb", attributes, inputs, (out,), {"weight": f"{name}.weight", "bias": f"{name}.bias"})
-        self.image = self.plan.blended_picture(layer.name, out, *made) if is_blended else out
+        self.image = self.plan.blended_picture(layer.name, out, *made)
 
     def _readout(self, last: LayerSpec, x: str) -> None:
         attributes = ToRgb(

@@ -14,6 +14,7 @@ Outputs
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 from gpu_backend.model.spec import FilteredLayerSpec, StyleGAN3Spec
 from gpu_backend.ops.bias_act import BiasAct
@@ -66,15 +67,31 @@ class _Synthesis:
     def build(self) -> Plan:
         """Declare the inputs, then append two steps for each layer: convolution and filtered activation."""
         plan, spec = self.plan, self.spec
-        ws = plan.buffer("ws", (self.plan.samples, spec.num_ws, spec.w_dim), "input")
-        transform = plan.buffer("transform", (3, 3), "input")
+        plan.rows(spec.num_ws, spec.w_dim)
+        plan.buffer("transform", (3, 3), "input")
+        if plan.keeps_second:
+            names = [INPUT, *(layer.name for layer in self.layers)]
+            with plan.second():
+                self._append(self.layers[: names.index(plan.last_blended)])
+        x = self._append(self.layers)
+        if plan.key.tap:
+            channels = self.layers[-1].out_channels if self.layers else spec.input.channels
+            plan.show_tap(x, channels, plan.key.resolution)
+        else:
+            plan.show_picture(x, spec.img_channels, MIDDLE_XL if spec.family == "stylegan_xl" else MIDDLE)
+        return plan.freeze()
+
+    def _append(self, layers: Sequence[FilteredLayerSpec]) -> str:
+        """Append the steps of the input and of layers, from the first one on; return the last output."""
+        plan, spec = self.plan, self.spec
+        ws = plan.rows(spec.num_ws, spec.w_dim)
         features = FourierFeatures.of_network(spec)
         x = plan.buffer(INPUT, features.output_shape(self.plan.samples), "intermediate")
         roles = ("affine.weight", "affine.bias", "freqs", "phases", "weight", "transform")
         weights = {role: f"synthesis.input.{role}" for role in roles}
-        plan.step("synthesis.input", "fourier_features", features, (ws, transform), (x,), weights)
+        plan.step("synthesis.input", "fourier_features", features, (ws, "transform"), (x,), weights)
         x = plan.edited(INPUT, x, features.size / features.sampling_rate)
-        if self.layers:
+        if layers:
             style_shape, demod_shape = self.styles.output_shapes(self.plan.samples)
             outputs = (
                 plan.buffer("styles", style_shape, "intermediate"),
@@ -82,14 +99,9 @@ class _Synthesis:
             )
             style_inputs = plan.style_inputs(ws, style_shape[1])
             plan.step("synthesis.styles", "styles", self.styles, style_inputs, outputs, _style_weights(self.styles))
-        for layer, slot in zip(self.layers, self.styles.slots, strict=True):
+        for layer, slot in zip(layers, self.styles.slots, strict=False):
             x = self._to_rgb(layer, slot, x) if layer.kind == "to_rgb" else self._layer(layer, slot, x)
-        if plan.key.tap:
-            channels = self.layers[-1].out_channels if self.layers else spec.input.channels
-            plan.show_tap(x, channels, plan.key.resolution)
-        else:
-            plan.show_picture(x, spec.img_channels, MIDDLE_XL if spec.family == "stylegan_xl" else MIDDLE)
-        return plan.freeze()
+        return x
 
     def _layer(self, layer: FilteredLayerSpec, slot: StyleSlot, x: str) -> str:
         plan, name = self.plan, f"synthesis.{layer.name}"
@@ -129,14 +141,11 @@ class _Synthesis:
         name = f"synthesis.{layer.name}"
         shape = attributes.output_shape(self.plan.samples)
         made: tuple[str, BufferRole] = (layer.name, "intermediate") if is_tap else ("image", "output")
-        is_blended = self.plan.is_blended(layer.name)
-        out = self.plan.buffer(
-            *(f"{layer.name}/alone", shape, "intermediate") if is_blended else (made[0], shape, made[1])
-        )
+        out = self.plan.picture(layer.name, shape, *made)
         self.plan.step(
             name, "to_rgb", attributes, (x, "styles"), (out,), {role: f"{name}.{role}" for role in ("weight", "bias")}
         )
-        return self.plan.blended_picture(layer.name, out, *made) if is_blended else out
+        return self.plan.blended_picture(layer.name, out, *made)
 
 
 def _styles(layers: tuple[FilteredLayerSpec, ...], w_dim: int) -> Styles:

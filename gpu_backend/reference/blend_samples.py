@@ -11,12 +11,15 @@ from torch.nn import functional
 from gpu_backend.ops.blend_samples import BlendSamples
 
 
-def blend_samples(x: Tensor, masks: Sequence[Tensor], settings: BlendSamples) -> Tensor:
-    """Blend (samples, channels, side, side) by masks of (mask side, mask side); the samples that follow are needed."""
+def blend_samples(x: Tensor, masks: Sequence[Tensor], settings: BlendSamples, kept: Tensor | None = None) -> Tensor:
+    """Blend (samples, channels, side, side) by masks of (mask side, mask side); the samples that follow are needed.
+
+    `kept` has the second latents, (blends, channels, side, side); None if they follow the pictures.
+    """
     pictures = settings.pictures
-    made = x[:pictures]
+    made, second = x[:pictures], x[pictures:] if kept is None else kept
     for blend, mask in zip(settings.blends, masks, strict=True):
-        made = torch.lerp(made, x[pictures + blend], enlarged(mask, settings.resolution))
+        made = torch.lerp(made, second[blend], enlarged(mask, settings.resolution))
     return torch.cat((made, x[pictures:]))[: settings.samples_out]
 
 

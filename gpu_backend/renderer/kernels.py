@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 from collections.abc import Callable, Iterable
+from functools import partial
 from itertools import chain
 from typing import TYPE_CHECKING
 
@@ -17,6 +18,7 @@ from gpu_backend.errors import DeviceError
 from gpu_backend.model import Model
 from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.kept_second import key_that_keeps
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
 from gpu_backend.recipe import RowRange
 
@@ -139,8 +141,8 @@ def layer_recipes_of(model: Model, gpu: Gpu, precision: Precision) -> tuple[Kern
         PlanKey(model_id, "synthesis", 1, side, precision, edits=one)
         for one in (edits, PlanEdits(blends=(RowRange(),)))
     )
-    keys = (*taps, *edited)
-    plans = [build_plan(model.spec, key) for key in keys]
+    build = partial(build_plan, model.spec)
+    plans = [build(key_that_keeps(key, build)) for key in (*taps, *edited)]
     return recipes_in(
         lower(plan, model.weights, target, everything_plain=is_plain) for is_plain in (False, True) for plan in plans
     )

@@ -34,6 +34,7 @@ class Submitted:
     measure: bool
     use_graph: bool
     use_fused: bool
+    uses_kept: bool
 
 
 @dataclass
@@ -140,6 +141,7 @@ class FakePlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
+        uses_kept: bool = False,
         should_cancel: Callable[[], bool] | None = None,
     ) -> FakeRun:
         executor = self.executor
@@ -152,7 +154,7 @@ class FakePlan:
             assert array.dtype == dtype
             self.held[name] = array.copy()
         executor.submitted.append(
-            Submitted(self.plan.key, frozenset(inputs), outputs, measure, use_graph, self.use_fused)
+            Submitted(self.plan.key, frozenset(inputs), outputs, measure, use_graph, self.use_fused, uses_kept)
         )
         if should_cancel is not None and should_cancel():
             raise CancelledError("Given up.")
@@ -185,7 +187,7 @@ class FakePlan:
         if "pixels" in outputs:
             shape, dtype, _ = self._shapes["pixels"]
             found["pixels"] = np.empty(shape, dtype)
-            # After the rows of the pictures come those of second latents.
+            # After the rows of the pictures may come those of second latents.
             for picture, rows in zip(found["pixels"], self.held["ws"], strict=False):
                 colour = float(rows.flat[0]) + float(self.held.get("noise_source", np.zeros(4))[1])
                 picture[...] = int(abs(colour) * 50) % 256

@@ -9,12 +9,13 @@ import numpy as np
 from gpu_backend.cuda.launches.conv_arguments import region
 from gpu_backend.cuda.launches.edited_layer import WIDE, edit_recipe, edited_layer
 from gpu_backend.cuda.launches.gpu_op import Fused, GpuOp, LoweringContext, Refused
-from gpu_backend.cuda.schedule import Argument, Built, Launch, Region
+from gpu_backend.cuda.launches.style_layout import pad8
+from gpu_backend.cuda.schedule import Address, Argument, Built, Launch, Region
 from gpu_backend.limits import MAX_BLENDS
 from gpu_backend.ops.blend_samples import BlendSamples
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE
-from gpu_backend.plan.fusion import FusedStep
+from gpu_backend.plan.fusion import FusedStep, raw
 
 _THREADS = 256
 
@@ -36,8 +37,19 @@ class BlendSamplesOp(GpuOp):
 def _masks(step: FusedStep) -> dict[str, Argument]:
     """Return the mask of each blend; none for those that leave the layer as it is."""
     settings: BlendSamples = step.main.attributes
-    named = dict(zip(settings.blends, step.main.inputs[1:], strict=True))
+    named = dict(zip(settings.blends, settings.masks_of(step.main.inputs), strict=True))
     return {f"mask_{blend}": region(named[blend]) if blend in named else None for blend in range(MAX_BLENDS)}
+
+
+def _second(step: FusedStep, itemsize: int, channels: int) -> Argument:
+    """Return the second latents: what is kept of them, or what follows the pictures."""
+    settings: BlendSamples = step.main.attributes
+    if settings.is_keeping:
+        return None
+    if settings.reads_kept:
+        kept = step.main.inputs[1]
+        return region(kept if settings.is_picture else raw(kept))
+    return Address(step.x, "region", settings.pictures * settings.resolution**2 * channels * itemsize)
 
 
 def _activations(step: FusedStep, context: LoweringContext, wide: int, reason: str) -> Built:
@@ -48,6 +60,7 @@ def _activations(step: FusedStep, context: LoweringContext, wide: int, reason: s
         context,
         {
             **_masks(step),
+            "second": _second(step, 2 if context.half else 4, pad8(settings.channels)),
             "pictures": np.int32(settings.pictures),
             "mask_side": np.int32(settings.mask_side),
         },
@@ -77,6 +90,7 @@ def _picture(step: FusedStep) -> Built:
         arguments={
             "x": region(step.x),
             **_masks(step),
+            "second": _second(step, 4, settings.channels),
             "image": region(image),
             "pixels": None if display is None else region(display.outputs[0]),
             "flags": None if display is None else region("flags"),

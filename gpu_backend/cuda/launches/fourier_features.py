@@ -22,7 +22,7 @@ _PIXELS = 2
 
 
 def sines(step: Step, weights: Weights, *, batch: int, num_ws: int, half: bool, y: str) -> Built:
-    """Build the sines. Reads ``ws`` and ``transform``; writes and declares `y`, (batch, size, size, channels)."""
+    """Build the sines. Reads rows of w and ``transform``; writes and declares `y`, (batch, size, size, channels)."""
     settings: FourierFeatures = step.attributes
     size, channels, w_dim = settings.size, pad8(settings.channels), settings.w_dim
     affine, waves = f"{step.layer}/affine", f"{step.layer}/waves"
@@ -35,7 +35,7 @@ def sines(step: Step, weights: Weights, *, batch: int, num_ws: int, half: bool, 
         (_THREADS, 1, 1),
         0,
         {
-            "ws": region("ws", settings.w_index * w_dim),
+            "ws": region(step.inputs[0], settings.w_index * w_dim),
             "transform": region("transform"),
             "affine": constant(affine),
             "waves": constant(waves),

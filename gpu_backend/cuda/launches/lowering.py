@@ -20,7 +20,7 @@ from gpu_backend.cuda.schedule import Built, Constant, Launch, Region, Schedule
 from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.model.model import Weights
 from gpu_backend.plan.arena import ALIGNMENT, place
-from gpu_backend.plan.fusion import FusedStep, fuse
+from gpu_backend.plan.fusion import FusedStep, fuse, kept_regions
 from gpu_backend.plan.plan import Buffer, BufferRole, Plan, Step
 
 _ROLES: dict[BufferRole, Literal["input", "scratch", "output"]] = {
@@ -55,6 +55,8 @@ def lower(
     starts: dict[str, NDArray[Any]] = {}
     context = LoweringContext(plan, weights, target, regions, plain or {})
     steps = fuse(plan, up_convs_read_fp8=target.up_convs_read_fp8)
+    kept_steps = {id(step) for step in plan.steps[: plan.kept_steps]}
+    kept_launches = 0
     is_plain = everything_plain or plan.key.precision == "fp32"
     while steps:
         step = steps[0]
@@ -66,6 +68,8 @@ def lower(
         ops = {item.layer: item.op for item in (*step.absorbed, step.main)}
         launches = tuple(replace(item, op=ops.get(item.layer, step.main.op)) for item in built.launches)
         pieces.append(replace(built, launches=launches))
+        if id(step.main) in kept_steps:
+            kept_launches += len(launches)
         regions.update((region.name, region) for region in built.regions)
         for one in steps[:count]:
             starts.update(GPU_OPS[one.main.op].starts(one, context))
@@ -74,7 +78,7 @@ def lower(
     whole = None if is_plain else zero_copy(built.launches, target)
     if whole is not None and whole.recipe.digest in context.failed:
         whole = None
-    return _placed(plan, built, starts, whole)
+    return _placed(plan, built, starts, whole, kept_launches)
 
 
 def choose_run(steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused | Refused]:
@@ -104,27 +108,42 @@ def _declared(plan: Plan) -> tuple[Region, ...]:
     return *inputs, Region("flags", (samples,), "uint32", "output")
 
 
-def _placed(plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]], whole: Launch | None) -> Schedule:
+def _placed(
+    plan: Plan, built: Built, starts: Mapping[str, NDArray[Any]], whole: Launch | None, kept_launches: int
+) -> Schedule:
     """Place every region in one allocation: persistent regions first, inputs together, then scratch by lifetime.
 
     The flags come right behind the pixels, so that one copy brings both; the host slot right before the rows of w.
     """
+    lasting = kept_regions(plan)
     regions = sorted(
-        _merged(built.regions if whole is None else (host_slot(), *built.regions)),
+        (
+            replace(region, role="lasting") if region.name in lasting else region
+            for region in _merged(built.regions if whole is None else (host_slot(), *built.regions))
+        ),
         key=lambda region: _LAST.index(region.name) if region.name in _LAST else -1,
     )
     end = 0
     placed: list[Region] = []
-    for role in ("input", "zeroed", "kept", "output"):
+    for role in ("input", "zeroed", "kept", "lasting", "output"):
         for region in regions:
             if region.role == role:
                 placed.append(replace(region, offset=end))
                 end += _aligned(region.nbytes)
     scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
     launches = built.launches if whole is None else (*built.launches, whole)
-    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in launches])
+    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in launches], kept_launches)
     placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
-    return Schedule(plan, tuple(placed), _unique(built.constants), built.launches, end + arena_nbytes, starts, whole)
+    return Schedule(
+        plan,
+        tuple(placed),
+        _unique(built.constants),
+        built.launches,
+        end + arena_nbytes,
+        starts,
+        whole,
+        kept_launches,
+    )
 
 
 def _merged(regions: tuple[Region, ...]) -> tuple[Region, ...]:

@@ -79,7 +79,7 @@ def styles_launch(
 ) -> Built:
     """Build the launch of a plan's `styles` step.
 
-    Reads region ``ws`` (batch, num_ws, w_dim). Writes
+    Reads the step's first input, rows of w (batch, num_ws, w_dim). Writes
 
     ``styles``
         (batch, style_width): s / max|s| of layers that demodulate, s gain of the others (toRGB).
@@ -92,7 +92,7 @@ def styles_launch(
         (batch,): zeros.
 
     Offsets within a row are those of `StyleLayout`. The regions in the answer are
-    styles, demod, x0 and the kernel's own two; ``ws`` and ``flags`` belong to the schedule.
+    styles, demod, x0 and the kernel's own two; rows of w and ``flags`` belong to the schedule.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def styles_launch(
         (32 * _WARPS, 1, 1),
         shared_nbytes(longest, rows),
         {
-            "ws": Address("ws", "region"),
+            "ws": Address(step.inputs[0], "region"),
             "table": Address(names["table"], "constant"),
             "terms": Address(names["table"], "constant", table.weights_nbytes),
             "items": Address(names["items"], "constant"),

@@ -99,12 +99,13 @@ class CudaBoundPlan:
         self._base: int | None = None
         self._places: dict[str, int] = {}
         self._taken: dict[str, int] = {}
-        self._graphs: dict[bool, Graph] = {}
-        """By whether optional outputs are among what a run computes."""
+        self._graphs: dict[tuple[bool, int], Graph] = {}
+        """By whether optional outputs are among what a run computes, and its first launch."""
         self._zero_copy = schedule.zero_copy
         self._zero_copy_kernel = None if self._zero_copy is None else kernels[self._zero_copy.recipe]
         self._zero_copy_arguments: PackedArguments | None = None
-        self._zero_copy_graph: Graph | None = None
+        self._zero_copy_graphs: dict[int, Graph] = {}
+        """By the first launch of a run."""
         self._slot_flags: dict[int, Memory] = {}
         """By the address of a slot; made once, since a frame waits for it."""
         self._no_flags = bytes(0 if _BEHIND not in self._regions else self._regions[_BEHIND].nbytes)
@@ -118,7 +119,13 @@ class CudaBoundPlan:
         self._arguments: dict[bool, list[PackedArguments]] = {False: [], True: []}
         # A partial, not a bound method: a reference cycle would delay freeing the weights that the schedule holds.
         self._launch = partial(_launch, driver, schedule.launches, self._kernels)
-        self._timer = make_timer(schedule, partial(self._launch, self._arguments[False]))
+        self._timers: dict[int, StepTimer] = {
+            first: make_timer(
+                _from(schedule, first), partial(_launch_later, self._launch, self._arguments[False], first)
+            )
+            for first in {0, schedule.kept_launches}
+        }
+        """By the first launch of a run."""
         try:
             self._bind()
         except BaseException:
@@ -150,8 +157,8 @@ class CudaBoundPlan:
 
     @property
     def captures(self) -> int:
-        """Graphs captured so far: one, others for optional outputs and zero copy, and one once a run was measured."""
-        return self._captures + self._timer.captures
+        """Graphs captured so far: one for each kind of run (optional outputs, zero copy, kept buffers, measured)."""
+        return self._captures + sum(timer.captures for timer in self._timers.values())
 
     @property
     def is_closed(self) -> bool:
@@ -165,6 +172,7 @@ class CudaBoundPlan:
         outputs: tuple[str, ...] = FRAME_OUTPUTS,
         measure: bool = False,
         use_graph: bool = True,
+        uses_kept: bool = False,
         should_cancel: Callable[[], bool] | None = None,
     ) -> DeviceRun:
         """Hand a run to the device.
@@ -193,7 +201,8 @@ class CudaBoundPlan:
         waited_ms = (time.perf_counter() - start_s) * 1e3
         if should_cancel is not None and should_cancel():
             raise CancelledError("The picture was cancelled, because it is no longer needed.")
-        run = self._enqueue(outputs, measure=measure, use_graph=use_graph)
+        first = self._schedule.kept_launches if uses_kept else 0
+        run = self._enqueue(outputs, first, measure=measure, use_graph=use_graph)
         run.waited_ms += waited_ms
         return run
 
@@ -277,13 +286,13 @@ class CudaBoundPlan:
                 run.fail(error)
             self._in_flight.clear()
         self._is_closed = True
-        self._timer.close()
+        for timer in self._timers.values():
+            timer.close()
         driver = self._driver
-        for graph in (*self._graphs.values(), self._zero_copy_graph):
-            if graph is not None:
+        for graphs in (self._graphs, self._zero_copy_graphs):
+            for graph in graphs.values():
                 driver.release_graph(graph)
-        self._graphs.clear()
-        self._zero_copy_graph = None
+            graphs.clear()
         for event in self._events:
             driver.release_event(event)
         self._events.clear()
@@ -324,18 +333,19 @@ class CudaBoundPlan:
         self._events.append(self._driver.make_event())
         return self._events[-1]
 
-    def _enqueue(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
+    def _enqueue(self, outputs: tuple[str, ...], first: int, *, measure: bool, use_graph: bool) -> DeviceRun:
+        timer = self._timers[first]
         try:
             if measure:
-                self._pool.make(self._timer.prepare)
-            return self._enqueue_unguarded(outputs, measure=measure, use_graph=use_graph)
+                self._pool.make(timer.prepare)
+            return self._enqueue_unguarded(outputs, first, measure=measure, use_graph=use_graph)
         except BaseException:
             if measure:
-                self._timer.give_up()
+                timer.give_up()
             raise
 
-    def _enqueue_unguarded(self, outputs: tuple[str, ...], *, measure: bool, use_graph: bool) -> DeviceRun:
-        driver, timer, lane = self._driver, self._timer, self._free[0]
+    def _enqueue_unguarded(self, outputs: tuple[str, ...], first: int, *, measure: bool, use_graph: bool) -> DeviceRun:
+        driver, timer, lane = self._driver, self._timers[first], self._free[0]
         has_optional = not self._optional_outputs.isdisjoint(outputs)
         replaces_run = measure and timer.replaces_run
         # A measured run that nothing is known to compare with follows a plain one, and so does one that is asked for
@@ -349,9 +359,9 @@ class CudaBoundPlan:
             graph = None
             if is_plain and use_graph:
                 # Before anything is enqueued: what a capture needs may wait for the device.
-                graph = self._zero_copy_graph if is_zero_copy else self._graphs.get(has_optional)
+                graph = self._zero_copy_graphs.get(first) if is_zero_copy else self._graphs.get((has_optional, first))
                 if graph is None:
-                    graph = self._capture(has_optional=has_optional, is_zero_copy=is_zero_copy)
+                    graph = self._capture(first, has_optional=has_optional, is_zero_copy=is_zero_copy)
             for name in wanted:
                 if name not in lane.outputs:
                     lane.outputs[name] = pinned_memory(self._pool, self._regions[name].nbytes)
@@ -364,7 +374,7 @@ class CudaBoundPlan:
             elif graph is not None:
                 driver.replay(graph)
             else:
-                self._launch_all(self._arguments[has_optional])
+                self._launch_all(self._arguments[has_optional], first)
             driver.record(lane.end)
             if is_plain and replaces_run:
                 timer.replay()
@@ -393,31 +403,32 @@ class CudaBoundPlan:
             }
         # The time of a run that also brings its bytes to the host is not the one that steps add up to.
         run.is_replay, run.is_measured = is_plain and use_graph and not is_zero_copy, measure
+        run.first = first
         self._free.popleft()
         self._in_flight.append(run)
         return run
 
-    def _capture(self, *, has_optional: bool, is_zero_copy: bool) -> Graph:
-        """Capture all launches; with `is_zero_copy`, the last one writes to the slot that `_name_slot` names."""
+    def _capture(self, first: int, *, has_optional: bool, is_zero_copy: bool) -> Graph:
+        """Capture the launches from `first` on; with `is_zero_copy`, the last writes to the slot of `_name_slot`."""
 
         def work() -> None:
             if not is_zero_copy:
-                self._launch_all(self._arguments[has_optional])
+                self._launch_all(self._arguments[has_optional], first)
                 return
             launch, kernel, arguments = self._zero_copy, self._zero_copy_kernel, self._zero_copy_arguments
             assert launch is not None
             assert kernel is not None
             assert arguments is not None
-            count = len(self._kernels) - 2
-            self._launch_all(self._arguments[False], count)
+            end = len(self._kernels) - 2
+            self._launch_all(self._arguments[False], first, end)
             place = launch.grid, launch.block, launch.shared_nbytes
-            self._driver.launch(kernel, *place, arguments, follows_kernel=count > 0)
+            self._driver.launch(kernel, *place, arguments, follows_kernel=end > first)
 
         graph = self._pool.make(lambda: self._driver.capture(work))
         if is_zero_copy:
-            self._zero_copy_graph = graph
+            self._zero_copy_graphs[first] = graph
         else:
-            self._graphs[has_optional] = graph
+            self._graphs[has_optional, first] = graph
         self._captures += 1
         return graph
 
@@ -451,9 +462,9 @@ class CudaBoundPlan:
             self._driver.copy_in(self._base + copy.target, address + copy.source, copy.nbytes)
         self._inputs.sent()
 
-    def _launch_all(self, arguments: Sequence[PackedArguments], count: int | None = None) -> None:
-        for index in range(len(self._kernels) if count is None else count):
-            self._launch(arguments, index, follows_kernel=index > 0)
+    def _launch_all(self, arguments: Sequence[PackedArguments], first: int = 0, end: int | None = None) -> None:
+        for index in range(first, len(self._kernels) if end is None else end):
+            self._launch(arguments, index, follows_kernel=index > first)
 
     def _run_launches(self) -> None:
         """Launch all kernels one by one, without a graph and its copies, and wait for them."""
@@ -488,12 +499,13 @@ class CudaBoundPlan:
     def _take_times(self, run: DeviceRun) -> None:
         elapsed_ms = self._driver.elapsed_ms(run.lane.start, run.lane.end)
         run.device_ms = elapsed_ms
+        timer = self._timers[run.first]
         if run.is_replay:
-            self._timer.note_total(elapsed_ms)
+            timer.note_total(elapsed_ms)
         if run.is_measured:
-            steps, run.device_ms = self._timer.read(elapsed_ms)
-            run.steps = with_counters(steps, self._counters)
-            run.timing_source = self._timer.source
+            steps, run.device_ms = timer.read(elapsed_ms)
+            run.steps = with_counters(steps, self._counters[run.first :])
+            run.timing_source = timer.source
 
     def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:
         outputs = dict(run.picture)
@@ -546,6 +558,14 @@ def _launch(
     driver.launch(
         kernel, launch.grid, launch.block, launch.shared_nbytes, arguments[index], follows_kernel=follows_kernel
     )
+
+
+def _launch_later(launch: Callable[..., None], arguments: Sequence[PackedArguments], first: int, index: int) -> None:
+    launch(arguments, first + index)
+
+
+def _from(schedule: Schedule, first: int) -> Schedule:
+    return replace(schedule, launches=schedule.launches[first:]) if first else schedule
 
 
 def _arguments_of(launch: Launch, has_optional: bool) -> Mapping[str, Argument]:

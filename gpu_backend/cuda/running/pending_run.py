@@ -55,6 +55,8 @@ class DeviceRun:
     picture
         Outputs that are copied to a slot of pinned memory, the pixels and what lies behind them, by name; empty if all
         slots are lent or no pixels are requested.
+    first
+        The schedule's launch that it began with.
     """
 
     def __init__(self, lane: Lane, done: Event, wanted: tuple[str, ...], finish: Callable[[DeviceRun], None]) -> None:
@@ -64,6 +66,7 @@ class DeviceRun:
         self.picture: Mapping[str, NDArray[Any]] = {}
         self.is_replay = False
         self.is_measured = False
+        self.first = 0
         self.waited_ms = 0.0
         self.steps: tuple[StepTime, ...] = ()
         self.timing_source: TimingSource = "events"

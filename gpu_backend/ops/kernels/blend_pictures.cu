@@ -1,17 +1,17 @@
 // Pictures of second latents under masks (gpu_backend/ops/blend_samples.py) and, of the last one, the bytes of
 // gpu_backend/ops/to_display.py:
-//     image[i] = x[i];  image[i] += m_k (x[pictures + k] - image[i]) for each mask k    i < pictures
-//     image[j] = x[j]                                                                   pictures <= j
-// x, image: (samples, side, side, IMG_CHANNELS). A null pointer: no such mask; image or pixels not wanted. flags[b] gets
-// bit 0 if a number is not finite. Macros: IMG_CHANNELS, MIDDLE_TWICE (of `bytes`). Grid: pixels of a sample, 256 a
-// block; samples of the image.
+//     image[i] = x[i];  image[i] += m_k (second[k] - image[i]) for each mask k    i < pictures
+//     image[j] = x[j]                                                             pictures <= j
+// x, image, second: (samples, side, side, IMG_CHANNELS); second may be what follows the pictures in x. A null pointer:
+// no such mask; image or pixels not wanted. flags[b] gets bit 0 if a number is not finite. Macros: IMG_CHANNELS,
+// MIDDLE_TWICE (of `bytes`). Grid: pixels of a sample, 256 a block; samples of the image.
 #include "parts/masks.cuh"
 #include "parts/bytes.cuh"
 
 extern "C" __global__ void __launch_bounds__(256) blend_pictures(
     const float* __restrict__ x, const float* __restrict__ mask_0, const float* __restrict__ mask_1,
-    const float* __restrict__ mask_2, float* __restrict__ image, unsigned* __restrict__ pixels,
-    unsigned* __restrict__ flags, int pictures, int mask_side, int side) {
+    const float* __restrict__ mask_2, const float* __restrict__ second, float* __restrict__ image,
+    unsigned* __restrict__ pixels, unsigned* __restrict__ flags, int pictures, int mask_side, int side) {
     const int pixel = blockIdx.x * 256 + threadIdx.x, area = side * side;
     if (pixel >= area) return;
     const int sample = blockIdx.y;
@@ -25,7 +25,7 @@ extern "C" __global__ void __launch_bounds__(256) blend_pictures(
         for (int k = 0; k < MASKS; ++k) {
             if (masks[k] == nullptr) continue;
             const float share = mask_at(masks[k], mask_side, side, pixel);
-            const float* const other = x + ((size_t)(pictures + k) * area + pixel) * IMG_CHANNELS;
+            const float* const other = second + ((size_t)k * area + pixel) * IMG_CHANNELS;
 #pragma unroll
             for (int i = 0; i < IMG_CHANNELS; ++i)
                 if (share != 0.0f) v[i] = blended(v[i], other[i], share);

@@ -23,15 +23,14 @@ def steps_and_buffers(draw: st.DrawFn) -> tuple[list[Buffer], list[Step]]:
     return buffers, steps
 
 
-def assert_no_overlap(buffers: tuple[Buffer, ...], steps: tuple[Step, ...], total: int) -> None:
-    lives = lifetimes(steps)
+def assert_no_overlap(buffers: tuple[Buffer, ...], steps: tuple[Step, ...], total: int, kept_steps: int = 0) -> None:
+    lives = lifetimes(steps, kept_steps)
     placed = [buffer for buffer in buffers if buffer.role == "intermediate"]
     for i, one in enumerate(placed):
         assert one.offset % ALIGNMENT == 0
         assert 0 <= one.offset <= one.offset + buffer_nbytes(one) <= total
         for other in placed[:i]:
-            (a, b), (c, d) = lives[one.name], lives[other.name]
-            if a <= d and c <= b:
+            if any(a <= d and c <= b for a, b in lives[one.name] for c, d in lives[other.name]):
                 ends_before = one.offset + buffer_nbytes(one) <= other.offset
                 assert ends_before or other.offset + buffer_nbytes(other) <= one.offset
 

@@ -1,0 +1,30 @@
+"""Whether a plan keeps the second latents of masked blends for later runs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from gpu_backend.plan.arena import buffer_nbytes
+from gpu_backend.plan.plan import Plan, PlanKey
+
+MOST_KEPT_NBYTES = 768 << 20
+"""Of one plan. A StyleGAN2 of 1024 x 1024 and the usual widths keeps 256 MB in fp16 for each blend of all rows, and
+twice that in fp32. A StyleGAN3 of that side would keep 1.5 GB and more, so its second latents run in every frame."""
+
+
+def key_that_keeps(key: PlanKey, build: Callable[[PlanKey], Plan]) -> PlanKey:
+    """Return the key of the plan that keeps second latents, or the same if it has none or too much to keep.
+
+    It depends on nothing but the key and the network, so that equal requests run the same kernels. The plan of a tap
+    keeps nothing: a layer is shown without blends.
+    """
+    if key.edits.keeps_second or not key.edits.blends or key.tap:
+        return key
+    keeping = replace(key, edits=replace(key.edits, keeps_second=True))
+    return keeping if kept_nbytes(build(keeping)) <= MOST_KEPT_NBYTES else key
+
+
+def kept_nbytes(plan: Plan) -> int:
+    """Return the memory of what a plan keeps, in bytes."""
+    return sum(buffer_nbytes(buffer) for buffer in plan.buffers if buffer.role == "kept")
