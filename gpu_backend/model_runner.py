@@ -63,7 +63,7 @@ class ModelRunner:
     executor
         Owned by the runner, which closes it.
     budget_nbytes
-        Device memory that all bound plans may take together.
+        Device memory for the working buffers of all bound plans; as much again for what they keep between frames.
     readouts
         Side -> channels that its readout reads, for drafts that end in one. The executor must have the weights of
         these drafts (`gpu_backend.model.draft_file.draft_weights`).
@@ -293,7 +293,8 @@ class ModelRunner:
         if plan.kept_steps:
             inputs[SECOND_ROWS] = ws[plan.key.batch :]
         if self._own_transform is not None:
-            inputs["transform"] = self._own_transform if transform is None else np.reshape(transform, (3, 3))
+            own = self._own_transform
+            inputs["transform"] = own if transform is None else np.reshape(np.array(transform, np.float32), (3, 3))
         before = cached.noise
         if before is noise or before == noise or not self._spec.noise_layers:
             return inputs

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.plan.executor import BoundPlan, Executor
+from gpu_backend.plan.kept_second import kept_nbytes
 from gpu_backend.plan.plan import Plan, PlanKey
 from gpu_backend.recipe import MaskedBlend, Noise
 
@@ -29,16 +30,18 @@ class CachedPlan:
     blends: tuple[MaskedBlend, ...] | None = None
     kept: dict[str, NDArray[Any]] | None = None
     kept_inputs: frozenset[str] = field(init=False)
+    kept_nbytes: int = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kept_inputs = self.bound.plan.kept_inputs
+        self.kept_inputs, self.kept_nbytes = self.bound.plan.kept_inputs, kept_nbytes(self.bound.plan)
 
     def has_kept(self, inputs: Mapping[str, NDArray[Any]]) -> bool:
-        """Whether a run with these inputs, and what the others were, may use the kept buffers."""
+        """Whether there are kept buffers that a run with these inputs, others unchanged, may use."""
         kept = self.kept
-        return kept is not None and all(
-            name in kept and np.array_equal(kept[name], inputs[name]) for name in self.kept_inputs & inputs.keys()
-        )
+        if not kept:
+            return False
+        given = self.kept_inputs & inputs.keys()
+        return all(name in kept and np.array_equal(kept[name], inputs[name]) for name in given)
 
     def note_kept(self, inputs: Mapping[str, NDArray[Any]]) -> None:
         """Note that a run with these inputs computed the kept buffers."""
@@ -48,8 +51,9 @@ class CachedPlan:
 class PlanCache:
     """Bound plans, built on first use.
 
-    While the plans exceed `budget_nbytes`, the least recently used one is evicted. Plans fetched with `keep`, and the
-    plan just fetched, are never evicted for the budget. If device memory runs out, all plans without `keep` are.
+    While the plans' working buffers or kept buffers exceed `budget_nbytes`, the least recently used plan is evicted.
+    Plans fetched with `keep`, and the plan just fetched, are never evicted for the budget. If device memory runs out,
+    all plans without `keep` are.
 
     Parameters
     ----------
@@ -58,7 +62,7 @@ class PlanCache:
     build
         PlanKey -> Plan.
     budget_nbytes
-        Device memory that all bound plans may take together.
+        Device memory that all bound plans may take together; as much again for buffers that they keep between runs.
     """
 
     def __init__(self, executor: Executor, build: Callable[[PlanKey], Plan], budget_nbytes: int) -> None:
@@ -133,6 +137,7 @@ class PlanCache:
 
     def _make_room(self, newest: tuple[PlanKey, bool]) -> None:
         for name in [name for name in self._cached if name != newest and name not in self._kept]:
-            if self.nbytes <= self._budget_nbytes:
+            kept = sum(cached.kept_nbytes for cached in self._cached.values())
+            if max(kept, self.nbytes - kept) <= self._budget_nbytes:
                 return
             self._cached.pop(name).bound.close()

@@ -154,8 +154,10 @@ def plans() -> tuple[tuple[Plan, Weights, bool], ...]:
             add(build_plan(spec, edited), weights)
         add(build_plan(spec, replace(edited, precision="fp16")), weights, everything_plain=True)
         for precision in ("fp16", "fp32"):
-            blended = PlanEdits(blends=(RowRange(), RowRange()))
-            add(build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, precision, edits=blended)), weights)
+            for keeps in (False, True):
+                blended = PlanEdits(blends=(RowRange(), RowRange()), keeps_second=keeps)
+                key = PlanKey("model", "synthesis", 1, spec.resolution, precision, edits=blended)
+                add(build_plan(spec, key), weights)
         plain = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
         add(plain, weights, everything_plain=True)
         for layer in (spec.layers[-1], next((one for one in spec.layers if one.kind == "skip"), spec.layers[1])):

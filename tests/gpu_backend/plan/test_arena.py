@@ -4,8 +4,9 @@ import numpy as np
 from hypothesis import given, settings, strategies as st
 
 from gpu_backend.plan.arena import ALIGNMENT, buffer_nbytes, lifetimes, place
-from gpu_backend.plan.plan import Buffer, Plan, Step
+from gpu_backend.plan.plan import NOT_EDITED, Buffer, Plan, PlanEdits, Step
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.recipe import RowRange
 from tests.helpers.networks import NetworkOptions, make_spec
 from tests.helpers.strategies import examples
 
@@ -45,14 +46,24 @@ def test_live_buffers_never_overlap(program: tuple[list[Buffer], list[Step]]) ->
     assert all(buffer.offset == -1 for buffer in placed if buffer.role != "intermediate")
 
 
-def synthesis(**options: object) -> Plan:
-    return build_synthesis_plan(make_spec(NetworkOptions(**options)), "id")  # type: ignore[arg-type]
+def synthesis(edits: PlanEdits = NOT_EDITED, **options: object) -> Plan:
+    return build_synthesis_plan(make_spec(NetworkOptions(**options)), "id", edits=edits)  # type: ignore[arg-type]
 
 
 def test_buffers_of_real_plans_never_overlap() -> None:
     for architecture in ("skip", "resnet", "orig"):
         plan = synthesis(architecture=architecture, resolution=64)
         assert_no_overlap(plan.buffers, plan.steps, plan.arena_nbytes)
+
+
+def test_both_parts_of_a_plan_that_keeps_second_latents_share_the_arena() -> None:
+    for architecture in ("skip", "resnet", "orig"):
+        blends = (RowRange(),)
+        beside = synthesis(architecture=architecture, resolution=64, edits=PlanEdits(blends=blends))
+        edits = PlanEdits(blends=blends, keeps_second=True)
+        kept = synthesis(architecture=architecture, resolution=64, edits=edits)
+        assert_no_overlap(kept.buffers, kept.steps, kept.arena_nbytes, kept.kept_steps)
+        assert kept.arena_nbytes < beside.arena_nbytes
 
 
 def test_the_arena_is_much_smaller_than_all_buffers_together() -> None:

@@ -13,7 +13,7 @@ from gpu_backend.model.spec import Architecture, NetworkSpec
 from gpu_backend.plan import fusion
 from gpu_backend.plan.edit_inputs import bendable_layers
 from gpu_backend.plan.families import build_plan
-from gpu_backend.plan.fusion import FusedStep, fuse, multiplies_fp8
+from gpu_backend.plan.fusion import FusedStep, fuse, kept_regions, multiplies_fp8
 from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
 from gpu_backend.recipe import RowRange
 from tests.helpers.networks import NetworkOptions, make_spec
@@ -178,6 +178,28 @@ def test_blended_samples_take_the_place_of_the_layer_before_and_pictures_that_of
     assert products == [step.layer for step in plan.steps if step.op == "to_rgb"]
     display = next(step for step in steps if any(one.op == "to_display" for one in step.absorbed))
     assert display.main.op == ("to_rgb" if family == "AdaIN" else "blend_samples")
+
+
+@FAMILIES
+def test_kept_second_latents_are_stored_without_a_style_and_each_part_is_fused_by_itself(family: str) -> None:
+    spec = SPECS[family]
+    edits = PlanEdits(blends=(RowRange(), RowRange(1, 2)), keeps_second=True)
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16", edits=edits))
+    steps = fuse(plan)
+    computed = Counter(id(step) for item in steps for step in (item.main, *item.absorbed))
+    assert computed == Counter(id(step) for step in plan.steps)
+    first = {id(step) for step in plan.steps[: plan.kept_steps]}
+    in_first = [id(step.main) in first for step in steps]
+    assert in_first == sorted(in_first, reverse=True)
+    written = {
+        name for step, is_first in zip(steps, in_first, strict=True) if is_first for name in (step.y, step.y_raw)
+    }
+    pictures = {step.main.outputs[0] for step in steps if step.main.op == "to_rgb"}
+    beside = {step.picture.outputs[0] for step in steps if step.picture is not None}
+    assert kept_regions(plan) <= written | pictures | beside
+    assert len(kept_regions(plan)) == sum(buffer.role == "kept" for buffer in plan.buffers)
+    alone = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp16"))
+    assert not kept_regions(alone)
 
 
 def fp8_steps(plan: Plan) -> dict[str, str]:

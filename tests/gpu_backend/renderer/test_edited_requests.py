@@ -113,7 +113,7 @@ def test_a_batch_of_blended_pictures_runs_the_second_latent_once() -> None:
     latents = [Latent(Point(((seed, 1.0),))) for seed in range(8)]
     frames = renderer.render_batch([request_for(renderer, latent, edits=edits) for latent in latents])
     assert [run.key.batch for run in executor.runs("synthesis")] == [8]
-    assert executor.bound[-1].held["ws"].shape[0] == 9
+    assert [executor.bound[-1].held[name].shape[0] for name in ("ws", "second_ws")] == [8, 1]
     assert len(frames) == 8
 
 

@@ -1,5 +1,6 @@
 """Which kernels a model needs on a GPU, and how many are ready. No GPU, no driver; NVRTC compiles one of them."""
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from gpu_backend.cuda.launches.lowering import lower
 from gpu_backend.cuda.tiles.target import target_of
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.kept_second import key_that_keeps
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
 from gpu_backend.recipe import RowRange
 from gpu_backend.renderer import kernels
@@ -80,6 +82,8 @@ def test_whatever_layer_is_shown_its_kernels_are_among_those_of_layers(model: Mo
             assert set(lower(plan, model.weights, target, everything_plain=everything_plain).recipes) <= layers
     edits = PlanEdits(blends=(RowRange(),))
     key = PlanKey(model.facts.model_id, "synthesis", 1, model.spec.resolution, precision, edits=edits)
+    key = key_that_keeps(key, partial(build_plan, model.spec))
+    assert key.edits.keeps_second
     blended = lower(build_plan(model.spec, key), model.weights, target).recipes
     assert set(blended) <= layers
 

@@ -35,7 +35,7 @@ FAMILIES: dict[str, Callable[..., Model]] = {
     "stylegan3-r": lambda: make_stylegan3(**R),
 }
 EDITED = ("skip", "resnet", "adain", "stylegan3-t")
-"""Families whose launches are also listed with every layer bent, and with one blend."""
+"""Families whose launches are also listed with every layer bent, and with one blend, whose latent is kept or not."""
 
 
 def text_of(argument: Argument) -> str:
@@ -63,20 +63,19 @@ def text_of_family(model: Model) -> str:
 
 def text_of_edits(model: Model) -> str:
     bent = PlanEdits(tuple(sorted(bendable_layers(model.spec))), shifts_styles=True)
-    blended = PlanEdits(blends=(RowRange(),))
+    blended, kept = PlanEdits(blends=(RowRange(),)), PlanEdits(blends=(RowRange(0, 3),), keeps_second=True)
     precisions: tuple[Precision, ...] = ("fp16", "fp32")
-    return _text_of_plans(
-        model,
-        [(1, one, what, edits) for one in precisions for what, edits in ((", bent", bent), (", blended", blended))],
-    )
+    named = ((", bent", bent), (", blended", blended), (", blended and kept", kept))
+    return _text_of_plans(model, [(1, one, what, edits) for one in precisions for what, edits in named])
 
 
 def _text_of_plans(model: Model, cases: Sequence[tuple[int, Precision, str, PlanEdits]]) -> str:
     lines = []
     for batch, precision, what, edits in cases:
         key = PlanKey("model", "synthesis", batch, model.spec.resolution, precision, edits=edits)
-        launches = lines_of(lower(build_plan(model.spec, key), model.weights, TARGET))
-        lines += ["", f"== {precision}, batch {batch}{what}", *launches]
+        schedule = lower(build_plan(model.spec, key), model.weights, TARGET)
+        kept = f", {schedule.kept_launches} launches may be left out" if schedule.kept_launches else ""
+        lines += ["", f"== {precision}, batch {batch}{what}{kept}", *lines_of(schedule)]
     return "\n".join(lines[1:]) + "\n"
 
 
