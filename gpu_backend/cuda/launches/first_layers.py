@@ -184,7 +184,7 @@ def _is_for(styles: FusedStep, context: LoweringContext) -> bool:
     is_one = context.plan.key.batch == context.batch == (target.batch or 1) == 1 and context.half
     is_usual = main.op == "styles" and len(main.inputs) == 1 and len(styles.absorbed) == 1 and styles.y is not None
     is_allowed = target.fuses_first_layers and target.fuses_epilogues and target.adds_pictures
-    is_allowed &= not context.plan.key.edits.blends
+    is_allowed &= not context.plan.kept_steps
     return is_one and is_usual and is_allowed and target.architecture == _ARCHITECTURE
 
 
