@@ -10,7 +10,8 @@ from gpu_backend.plan.plan import Plan, PlanKey
 
 MOST_KEPT_NBYTES = 896 << 20
 """Of one plan. A StyleGAN2 of 1024 x 1024 and the usual widths keeps 280 MB in fp16 for each blend of all rows, and
-twice that in fp32. A StyleGAN3 of that side would keep more than 1 GB, so its second latents run in every frame."""
+twice that in fp32; a StyleGAN3-T keeps 650 MB. What would keep more, as a StyleGAN3-R of that side (1.3 GB) or two
+blends of that StyleGAN2 in fp32, runs its second latents in every frame."""
 
 
 def key_that_keeps(key: PlanKey, build: Callable[[PlanKey], Plan]) -> PlanKey:
