@@ -29,7 +29,9 @@ MOVED = np.array([[0.8, 0.5, 0.1], [-0.5, 0.8, -0.3], [0, 0, 1]], np.float32)
 
 
 def step_of(settings: FourierFeatures) -> Step:
-    return Step("synthesis.input", "fourier_features", settings, (), (), {role: role for role in ROLES})
+    return Step(
+        "synthesis.input", "fourier_features", settings, ("ws", "transform"), (), {role: role for role in ROLES}
+    )
 
 
 def weights_of(settings: FourierFeatures) -> dict[str, NDArray[np.float32]]:
