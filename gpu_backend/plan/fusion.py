@@ -1,7 +1,7 @@
 """Which steps of a plan become one kernel on a GPU, as frozen data that can be printed and tested without a GPU.
 
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
-the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
+the output, the products of toRGB, and where its kernel can, the blend with one kept second latent. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
 channels and blended samples are kernels of their own between two layers, which take in style and products in place of
 the layer before; a blended picture takes in the display. Kept activations of second latents are such a kernel, too; the
 two parts of a plan that keeps them are fused each by itself.
@@ -20,6 +20,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from itertools import zip_longest
 
+from gpu_backend.ops.blend_samples import BlendSamples
 from gpu_backend.ops.filtered_lrelu import FilteredLrelu
 from gpu_backend.ops.kernels.streaming_tile import MOST_CHANNELS
 from gpu_backend.ops.modulated_conv import ModulatedConv
@@ -81,6 +82,10 @@ class FusedStep:
     picture
         toRGB before an up-convolution: blocks beside the up-convolution's add up its picture, which this step does not
         read.
+    blend
+        Blend with a second latent that is kept: style and products are those of its output.
+    blended
+        This step with the blend that alone reads its output, in place of both. Lowering decides.
     moments
         Whether per-channel moments are accumulated for the normalisation, which is part of this step.
     folds_into
@@ -104,6 +109,8 @@ class FusedStep:
     skip: Step | None = None
     to_rgb: Step | None = None
     picture: Step | None = None
+    blend: Step | None = None
+    blended: FusedStep | None = None
     moments: bool = False
     folds_into: FusedStep | None = None
     shows: FusedStep | None = None
@@ -127,6 +134,8 @@ class FusedStep:
             parts.append(f"weights of {self.folds_into.main.layer}")
         if self.skip is not None:
             parts.append(f"skip of {self.skip.layer}")
+        if self.blended is not None:
+            parts.append("perhaps the blend")
         if self.next_style is not None:
             parts.append(f"style of {self.next_style.layer}")
         if self.to_rgb is not None:
@@ -184,6 +193,12 @@ def parts(buffer: str) -> str:
     return f"{buffer}/rgb"
 
 
+def _with_picture(step: FusedStep, picture: Step) -> FusedStep:
+    """Return an up-convolution with the picture that is added up beside it."""
+    blended = step.blended and _with_picture(step.blended, picture)
+    return replace(step, picture=picture, blended=blended, absorbed=(*step.absorbed, picture))
+
+
 class _Fusion:
     def __init__(self, plan: Plan, *, up_convs_read_fp8: bool) -> None:
         self._plan = plan
@@ -207,7 +222,7 @@ class _Fusion:
             else:
                 fused = self._fused(step)
                 if beside is not None:
-                    fused, beside = replace(fused, picture=beside, absorbed=(*fused.absorbed, beside)), None
+                    fused, beside = _with_picture(fused, beside), None
                 if fused.to_rgb is not None:
                     self._fused_rgb.add(fused.to_rgb.layer)
                 yield fused
@@ -260,6 +275,10 @@ class _Fusion:
         next_style = self._next_modulated(out)
         is_shown = self._is_shown(out)
         is_read = is_shown or next_style is not None or any(reader.op in _READERS for reader in readers)
+        blend = self._kept_blend_of(out) if step.op in _MODULATED else None
+        blended = blend and replace(
+            self._convolution(step, x, blend.outputs[0], skip, (*absorbed, blend)), blend=blend, stores_fp8=False
+        )
         return FusedStep(
             step,
             x,
@@ -268,6 +287,7 @@ class _Fusion:
             next_style=next_style,
             skip=skip,
             to_rgb=next((reader for reader in readers if reader.op == "to_rgb" and reader.inputs[0] == out), None),
+            blended=blended,
             is_shown=is_shown,
             stores_fp8=self._stores_fp8(step, readers),
             absorbed=absorbed,
@@ -369,9 +389,20 @@ class _Fusion:
         return tuple(reader for reader in self._readers.get(step.outputs[0], []) if reader.op == "to_display")[:1]
 
     def _to_rgb(self, step: Step) -> FusedStep:
-        absorbed = self._display_of(step)
         own = None if step.layer in self._fused_rgb else step
-        return FusedStep(step, parts(step.inputs[0]), step.outputs[0], to_rgb=own, absorbed=absorbed)
+        fused = FusedStep(step, parts(step.inputs[0]), step.outputs[0], to_rgb=own, absorbed=self._display_of(step))
+        blend = self._kept_blend_of(step.outputs[0])
+        if blend is None:
+            return fused
+        absorbed = (*self._display_of(blend), blend)
+        return replace(fused, blended=replace(fused, y=blend.outputs[0], blend=blend, absorbed=absorbed))
+
+    def _kept_blend_of(self, buffer: str) -> Step | None:
+        """Return the blend with one kept second latent that alone reads a buffer."""
+        readers = self._readers.get(buffer, [])
+        settings: object = readers[0].attributes if len(readers) == 1 else None
+        is_usual = isinstance(settings, BlendSamples) and settings.reads_kept and len(settings.blends) == 1
+        return readers[0] if is_usual else None
 
     def _next_modulated(self, buffer: str) -> Step | None:
         return next((reader for reader in self._readers.get(buffer, []) if reader.op in _MODULATED), None)

@@ -14,7 +14,7 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, KeptSecond, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.fused_convs import conv_geometry, fused_conv
 from gpu_backend.cuda.launches.plain_convs import plain_modulated_conv, plain_modulated_up_conv
 from gpu_backend.cuda.launches.style_layout import pad8
@@ -34,6 +34,7 @@ from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import ModulatedUpConv
 from gpu_backend.ops.noise import noise_picture, turned
 from gpu_backend.plan.plan import Step
+from gpu_backend.reference.blend_samples import enlarged
 from gpu_backend.reference.modulated_conv import modulated_conv
 from gpu_backend.reference.modulated_up_conv import modulated_up_conv
 from gpu_backend.reference.upfirdn import double
@@ -103,6 +104,8 @@ class ConvCase:
     is_stored: bool = True
     is_styled: bool = True
     padding: int | None = None
+    blend: int = 0
+    """Side of the mask of a second latent; 0 without one."""
     half: bool = False
     fp8: Literal["", "x", "y", "xy"] = ""
     """What is e4m3: x and the weights, y, or both; y_raw is not stored beside a y of e4m3."""
@@ -122,6 +125,7 @@ class ConvCase:
             f"turned{self.half_turns:g}" if self.half_turns else "",
             f"skip{len(self.skip)}" if self.skip else "",
             f"rgb{self.rgb}" if self.rgb else "",
+            f"blend{self.blend}" if self.blend else "",
             "" if self.is_stored else "only-rgb",
             "" if self.is_styled else "unstyled",
             "" if self.padding is None else f"pad{self.padding}",
@@ -175,6 +179,7 @@ def site_of(case: ConvCase, exponent: int = 0) -> ConvSite:
         y_raw="y_raw" if case.is_stored and "y" not in case.fp8 else None,
         skip=SkipPicture("skip", 0.5, case.skip) if case.skip else None,
         rgb=RgbPart("synthesis.b.torgb", "rgb", case.rgb, _GAP + cout, "parts") if case.rgb else None,
+        blend=KeptSecond("second", 1, "mask", case.blend) if case.blend else None,
         weight_exponent=exponent,
         reads_fp8="x" in case.fp8,
         stores_fp8="y" in case.fp8,
@@ -252,6 +257,13 @@ def problem_of(case: ConvCase) -> Problem:
         low = np.zeros((case.batch, case.side // 2, case.side // 2, cout), dtype)
         low[..., : case.cout] = random.standard_normal((*low.shape[:3], case.cout))
         inputs["skip"] = low
+    if case.blend:  # the sample before is that of another blend
+        second = np.full((2, case.side, case.side, cout), np.nan, dtype)
+        second[1] = 0.0
+        second[1, ..., : case.cout] = random.standard_normal((case.side, case.side, case.cout))
+        mask = random.uniform(0.0, 1.0, (case.blend, case.blend)).astype(np.float32)
+        mask[: case.blend // 2], mask[0, 0] = np.round(mask[: case.blend // 2]), 0.5
+        inputs |= {"second": second, "mask": mask}
     free = replace(case, act=replace(case.act, clamp=None))
     expected, unclamped = (_expected(one, weights, inputs, demod, styles, exponent) for one in (case, free))
     largest = {name: float(np.abs(array).max()) for name, array in unclamped.items()}
@@ -293,6 +305,9 @@ def _expected(
     v = modulated_up_conv(*layer, case.fir) if case.fir else modulated_conv(*layer, case.padding)
     if case.skip:
         v = v + double(real(inputs["skip"][..., : case.cout]).permute(0, 3, 1, 2), case.skip) * 0.5
+    if case.blend:
+        second = real(inputs["second"][1, ..., : case.cout]).permute(2, 0, 1)
+        v = torch.lerp(v, second.expand_as(v), enlarged(real(inputs["mask"]), case.side))
     raw = v.permute(0, 2, 3, 1).numpy()
     style = styles[:, None, None, _GAP : _GAP + case.cout] if case.is_styled else 1.0
     rgb_style = styles[:, _GAP + cout : _GAP + cout + case.cout].astype(np.float64)

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from gpu_backend.cuda.launches.conv_arguments import region
-from gpu_backend.cuda.launches.edited_layer import WIDE, edit_recipe, edited_layer
+from gpu_backend.cuda.launches.edited_layer import edit_recipe, edited_layer
 from gpu_backend.cuda.launches.gpu_op import Fused, GpuOp, LoweringContext, Refused
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Built, Launch, Region
@@ -19,6 +19,9 @@ from gpu_backend.plan.fusion import FusedStep, raw
 
 _THREADS = 256
 
+_WIDE = 8
+"""Neighbouring channels of a thread: 16 bytes of fp16."""
+
 
 class BlendSamplesOp(GpuOp):
     """Blended activations, with the style of the convolution that reads them, and blended pictures, with the bytes."""
@@ -26,7 +29,7 @@ class BlendSamplesOp(GpuOp):
     def fused(self, step: FusedStep, context: LoweringContext) -> Fused | Refused:
         if step.main.attributes.is_picture:
             return Refused()
-        return Fused((edit_recipe("blend_samples", context, WIDE),), partial(_activations, step, context, WIDE, ""))
+        return Fused((edit_recipe("blend_samples", context, _WIDE),), partial(_activations, step, context, _WIDE, ""))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         if step.main.attributes.is_picture:

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, RgbPart, SkipPicture
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, KeptSecond, RgbPart, SkipPicture
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.schedule import Address, Argument, Constant, Region
 from gpu_backend.ops.kernels.e4m3 import ACTIVATION_SCALE, E4M3, WEIGHT_SCALE
@@ -61,7 +61,8 @@ def conv_arguments(
 ) -> tuple[dict[str, Argument], list[Constant], tuple[Region, ...]]:
     """Return the arguments of all convolution kernels, the constants among them, and the regions that they write.
 
-    The names are those of ``LAYER_PARAMETERS`` and ``SIZE_PARAMETERS`` in ``parts/epilogue.cuh``. Reads ``site.x``,
+    The names are those of ``LAYER_PARAMETERS`` and ``SIZE_PARAMETERS`` in ``parts/epilogue.cuh``, and of
+    ``BLEND_PARAMETERS`` in ``parts/blend.cuh`` if there is a blend. Reads ``site.x``,
     ``demod``, ``styles``, ``noise_gain`` and ``noise_source``; writes ``site.y`` and ``site.y_raw``, the regions that
     it returns.
     """
@@ -110,6 +111,8 @@ def conv_arguments(
         "gain": np.float32(work.act.gain),
         "clamp": np.float32(math.inf if work.act.clamp is None else work.act.clamp),
     }
+    if site.blend is not None:
+        arguments |= blend_arguments(site.blend, work.side**2 * work.cout * (2 if site.half else 4))
     shape = (site.batch, work.side, work.side, work.cout)
     stored = (site.y, E4M3 if site.stores_fp8 else site.dtype), (site.y_raw, site.dtype)
     written = tuple(Region(name, shape, dtype, "scratch") for name, dtype in stored if name is not None)
@@ -137,6 +140,15 @@ def skip_arguments(skip: SkipPicture, constants: list[Constant]) -> dict[str, Ar
     """Return the arguments of a kernel with HAS_SKIP; the filter of the skip is added to `constants`."""
     # Doubling has gain 2 per axis, and the block's gain is for both axes.
     return {"skip": region(skip.region), "taps": taps_constant(constants, skip.taps, 2.0 * math.sqrt(skip.gain))}
+
+
+def blend_arguments(blend: KeptSecond, sample_nbytes: int) -> dict[str, Argument]:
+    """Return the arguments of a kernel with HAS_BLEND; a second latent has `sample_nbytes` bytes."""
+    return {
+        "second": Address(blend.region, "region", blend.sample * sample_nbytes),
+        "mask": region(blend.mask),
+        "mask_side": np.int32(blend.mask_side),
+    }
 
 
 def taps_constant(constants: list[Constant], taps: Sequence[float], gain: float) -> Address:

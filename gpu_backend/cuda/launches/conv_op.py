@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, PictureSum, SkipPicture
+from gpu_backend.cuda.launches.conv_work import ConvSite, ConvWork, KeptSecond, PictureSum, SkipPicture
 from gpu_backend.cuda.launches.doubled import doubled
 from gpu_backend.cuda.launches.epilogue_passes import epilogue_passes, without_epilogue
 from gpu_backend.cuda.launches.first_layers import observe_first_layer
@@ -67,6 +67,13 @@ class ModulatedConvOp(GpuOp):
         if isinstance(choice, Refused) or not after:
             return choice
         return Fused(choice.recipes, lambda: Built.joined((choice.build(), *after)))
+
+    def fused_run(self, steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
+        blended = steps[0].blended
+        if blended is None or not context.target.fuses_epilogues or steps[1].main is not blended.blend:
+            return None
+        choice = self.fused(blended, context)
+        return (2, choice) if isinstance(choice, Fused) else None
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         work, site, after = self._placed(step, context)
@@ -170,6 +177,7 @@ def conv_site(step: FusedStep, context: LoweringContext) -> ConvSite:
         y_raw=step.y_raw,
         skip=None if step.skip is None else _skip_picture(step.skip),
         rgb=None if step.to_rgb is None else context.rgb_part(step.to_rgb),
+        blend=None if step.blend is None else KeptSecond.of(step.blend),
         reads_fp8=step.x in context.regions and context.regions[step.x].dtype == E4M3,
         stores_fp8=step.stores_fp8,
         is_bf16x3=context.plan.key.precision == "bf16x3",

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from typing import Self
 
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.ops.adain import SCALING_FLOPS, SUMMING_FLOPS, weight_gain
 from gpu_backend.ops.adain_conv import AdainConv
 from gpu_backend.ops.adain_up_conv import AdainUpConv
 from gpu_backend.ops.bias_act import BiasAct
+from gpu_backend.ops.blend_samples import BlendSamples
 from gpu_backend.ops.kernels.conv_tile import Operands
 from gpu_backend.ops.kernels.e4m3 import padded_channels
 from gpu_backend.ops.modulated_conv import ModulatedConv
 from gpu_backend.ops.modulated_up_conv import BINOMIAL_TAPS, ModulatedUpConv
 from gpu_backend.ops.skip_conv import SkipConv
+from gpu_backend.plan.fusion import raw
 from gpu_backend.plan.plan import Step
 from gpu_backend.quick_dataclass import dataclass
 
@@ -186,6 +189,32 @@ class SkipPicture:
 
 
 @dataclass(frozen=True, slots=True)
+class KeptSecond:
+    """The second latent that a convolution's output is blended with.
+
+    Attributes
+    ----------
+    region, sample
+        Region of second latents, (samples, side, side, channels), and which of them.
+    mask, mask_side
+        Region of the mask, (mask_side, mask_side).
+    """
+
+    region: str
+    sample: int
+    mask: str
+    mask_side: int
+
+    @classmethod
+    def of(cls, step: Step) -> Self:
+        """Return that of a blend with one kept second latent."""
+        settings: BlendSamples = step.attributes
+        (mask,) = settings.masks_of(step.inputs)
+        kept = step.inputs[1] if settings.is_picture else raw(step.inputs[1])
+        return cls(kept, settings.blends[0], mask, settings.mask_side)
+
+
+@dataclass(frozen=True, slots=True)
 class RgbPart:
     """The toRGB that reads a convolution's output.
 
@@ -275,6 +304,8 @@ class ConvSite:
         Gets the output times the styles at `next_style_offset` (None: as it is); None: not stored.
     y_raw
         Gets the output as it is; None: nothing reads it.
+    blend
+        What the output is blended with, before the styles and toRGB's products.
     picture
         Picture that is added up beside an up-convolution.
     moments
@@ -303,6 +334,7 @@ class ConvSite:
     y_raw: str | None = None
     skip: SkipPicture | None = None
     rgb: RgbPart | None = None
+    blend: KeptSecond | None = None
     picture: PictureSum | None = None
     moments: str | None = None
     epsilon: float | None = None
@@ -337,6 +369,8 @@ class ConvSite:
         written = (size_out * (self.y is not None) + size * (self.y_raw is not None)) * area * work.out_channels
         if self.skip is not None:
             read += size * (area // 4) * work.out_channels
+        if self.blend is not None:
+            read += size * area * work.out_channels
         noise = 4 * area if work.noise_const else 0
         weights = size_in * work.kernel**2 * work.in_channels * work.out_channels
         return self.batch * (read + written) + weights + noise

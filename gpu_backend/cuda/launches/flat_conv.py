@@ -56,7 +56,7 @@ def is_flat(work: ConvWork, site: ConvSite) -> bool:
     """Whether the kernel has all that a convolution needs: of an epilogue demodulation, bias and style."""
     is_product = (work.kernel == 3 or (work.kernel == 1 and not work.padding)) and not work.is_up
     is_linear = work.act == BiasAct() and not work.noise_const
-    others = (site.y_raw, site.skip, site.rgb, site.moments, site.folded)
+    others = (site.y_raw, site.skip, site.rgb, site.blend, site.moments, site.folded)
     is_alone = site.y is not None and not site.stores_fp8 and all(other is None for other in others)
     return is_product and is_linear and is_alone and site.half
 

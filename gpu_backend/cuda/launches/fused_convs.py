@@ -66,6 +66,8 @@ def conv_geometry(work: ConvWork, site: ConvSite, target: Target) -> ConvGeometr
         return Refused(f"its activations of {work.side} x {work.side} have more numbers than fused kernels count")
     if not site.half and target.architecture in WITHOUT_TF32:
         return Refused(f"the tensor cores of this GPU have no {'bf16' if site.is_bf16x3 else 'tf32'}")
+    if site.blend is not None and (work.is_up or not site.half):
+        return Refused("no fused kernel of such a convolution blends second latents")
     if (site.reads_fp8 or site.stores_fp8) and not e4m3.multiplies_e4m3(target.architecture):
         return Refused(e4m3.NEEDS)
     kind: ConvKind = "up_conv" if work.is_up else "conv1x1" if work.kernel == 1 else "conv"
@@ -213,6 +215,7 @@ def fused_recipe(work: ConvWork, site: ConvSite, geometry: ConvGeometry) -> Kern
         defines["HAS_PARTIAL_TILES"] = int(geometry.has_partial_tiles)
         defines["HAS_RGB"] = int(site.rgb is not None)
         defines["IMG_CHANNELS"] = 1 if site.rgb is None else site.rgb.channels
+        defines["HAS_BLEND"] = int(site.blend is not None)
         defines["HAS_SKIP"] = int(site.skip is not None)
         defines["TAPS"] = 1 if site.skip is None else len(site.skip.taps)
     stem = "modulated_up_conv" if work.is_up else "modulated_conv"

@@ -36,6 +36,10 @@ _TAP_ORDER = tuple(3 * ky + kx for kx in range(3) for ky in (0, 2, 1, 0, 2))
 
 _MOST_PICTURE_CHANNELS = 8
 
+_FEW_CHANNELS = 32
+_MOST_WARPGROUPS, _MOST_WITH_BLEND = 6, 3
+"""Of a block; of one of more channels that blends a second latent, which takes registers."""
+
 
 def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> StreamingConvGeometry | None:
     """Return how the streaming kernel divides a convolution; None where another kernel computes it."""
@@ -47,7 +51,10 @@ def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> Str
         return None
     shape = ConvShape("conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
-    geometry = streaming_conv_geometry(divided, target.multiprocessors, target.shared_nbytes_per_block)
+    most = _MOST_WITH_BLEND if site.blend is not None and work.cout > _FEW_CHANNELS else _MOST_WARPGROUPS
+    geometry = streaming_conv_geometry(
+        divided, target.multiprocessors, target.shared_nbytes_per_block, most_warpgroups=most
+    )
     return None if geometry is None else replace(geometry, shape=shape)
 
 
@@ -94,6 +101,7 @@ def streaming_conv_recipe(work: ConvWork, site: ConvSite, geometry: StreamingCon
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_RGB": int(site.rgb is not None),
         "IMG_CHANNELS": 1 if site.rgb is None else site.rgb.channels,
+        "HAS_BLEND": int(site.blend is not None),
         "HAS_PICTURE": 0,
     }
     return KernelRecipe.of("streaming_conv", **defines)

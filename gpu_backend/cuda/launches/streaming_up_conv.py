@@ -107,6 +107,7 @@ def streaming_recipe(work: ConvWork, site: ConvSite, geometry: StreamingGeometry
         "ACTIVATION": ACTIVATION_NUMBERS[work.act.activation],
         "HAS_Y": int(site.y is not None),
         "HAS_RAW": int(site.y_raw is not None),
+        "HAS_BLEND": int(site.blend is not None),
         **picture_defines(site.picture),
     }
     return KernelRecipe.of("streaming_up_conv", **defines)

@@ -3,22 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Protocol
 
 import numpy as np
 
 from gpu_backend.cuda.launches.conv_arguments import (
     Weights,
+    blend_arguments,
     constant,
     padded,
     region,
     rgb_weight_constant,
     taps_constant,
 )
-from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.conv_work import KeptSecond, RgbPart
 from gpu_backend.cuda.launches.gpu_op import (
     OBSERVED,
+    Fused,
     GpuOp,
     LoweringContext,
     Observation,
@@ -46,6 +49,14 @@ _BLOCK = 256
 class ToRgbOp(GpuOp):
     """The sum of toRGB's parts, and their products if no kernel before computes them."""
 
+    def fused_run(self, steps: Sequence[FusedStep], context: LoweringContext) -> tuple[int, Fused] | None:
+        blended = steps[0].blended
+        if blended is None or steps[1].main is not blended.blend:
+            return None
+        display = _display_of(blended)
+        recipe = _recipe(blended.main.attributes, MIDDLE if display is None else display.attributes.middle, has_blend=True)
+        return 2, Fused((recipe,), partial(self.plain, blended, context, ""))
+
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:
         settings: ToRgb = step.main.attributes
         if step.main.outputs[0] in context.regions:  # the normalisation before made the picture
@@ -63,9 +74,8 @@ class ToRgbOp(GpuOp):
                 half=context.half,
                 is_fused=True,
             )
-        display = next(iter(step.absorbed), None)
         count = 1 if step.to_rgb is not None else context.regions[step.x].shape[0]
-        return Built.joined((products, picture_launch(step.main, context, count, display)))
+        return Built.joined((products, picture_launch(step.main, context, count, _display_of(step), step.blend)))
 
     def observe(self, step: Step, launch: Launch, regions: Mapping[str, Region]) -> Observation | None:
         alone: dict[str, Argument] = {"previous": None, "image": OBSERVED, "pixels": None, "flags": None}
@@ -83,15 +93,28 @@ class ToRgbOp(GpuOp):
         return Observation(shape, "float32", channels_first, changes)
 
 
-def picture_launch(step: Step, context: LoweringContext, part_count: int, display: Step | None = None) -> Built:
-    """Build the sum of a toRGB's parts, with the bytes of the picture if the plan has a display."""
+def _display_of(step: FusedStep) -> Step | None:
+    return next((one for one in step.absorbed if one.op == "to_display"), None)
+
+
+def picture_launch(
+    step: Step, context: LoweringContext, part_count: int, display: Step | None = None, blend: Step | None = None
+) -> Built:
+    """Build the sum of a toRGB's parts, with the bytes of the picture if the plan has a display.
+
+    Parameters
+    ----------
+    blend
+        Of the picture with that of one kept second latent.
+    """
     return to_rgb(
         step,
         context.weights,
         context.batch,
         parts=parts(step.inputs[0]),
         part_count=part_count,
-        image=step.outputs[0],
+        image=(step if blend is None else blend).outputs[0],
+        blend=None if blend is None else KeptSecond.of(blend),
         previous=step.inputs[2] if len(step.inputs) > 2 else None,
         pixels=None if display is None else display.outputs[0],
         middle=MIDDLE if display is None else display.attributes.middle,
@@ -204,11 +227,12 @@ def to_rgb(
     part_count: int,
     image: str,
     previous: str | None = None,
+    blend: KeptSecond | None = None,
     pixels: str | None = None,
     middle: float = MIDDLE,
     is_last: bool = False,
 ) -> Built:
-    """Build the sum of toRGB's parts.
+    """Build the sum of toRGB's parts, blended with a kept picture if there is a `blend`.
 
     ``image`` of the last block is left out of a run that does not request it.
 
@@ -231,12 +255,13 @@ def to_rgb(
     taps: Argument = None
     if settings.adds_image and previous is not None:
         before, taps = region(previous), taps_constant(constants, settings.taps, 2.0)
-    vector = _VECTOR if side % _VECTOR == 0 and side >= _LARGE else 1
+    recipe = _recipe(settings, middle, has_blend=blend is not None)
     launch = Launch(
         layer=step.layer,
         label="to_rgb",
-        recipe=_recipe(channels, len(settings.taps), vector, middle),
-        grid=(-(-side * side // (vector * _BLOCK)), batch, 1),
+        stands_for="" if blend is None else "to_rgb",
+        recipe=recipe,
+        grid=(-(-side * side // (int(dict(recipe.defines)["PIXELS"]) * _BLOCK)), batch, 1),
         block=(_BLOCK, 1, 1),
         shared_nbytes=0,
         arguments={
@@ -252,6 +277,7 @@ def to_rgb(
             "batch": np.int32(batch),
             "side": np.int32(side),
             "gain": np.float32(settings.gain),
+            **({} if blend is None else blend_arguments(blend, side**2 * channels * 4)),
         },
         flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
         nbytes=_nbytes(settings, batch, part_count, has_image=pixels is None, has_pixels=pixels is not None),
@@ -263,9 +289,15 @@ def to_rgb(
     return Built((launch,), tuple(constants), tuple(regions))
 
 
-def _recipe(channels: int, taps: int, vector: int, middle: float) -> KernelRecipe:
-    moved = {} if middle == MIDDLE else {"MIDDLE_TWICE": round(2 * middle)}
-    return KernelRecipe.of("to_rgb", IMG_CHANNELS=channels, TAPS=taps, PIXELS=vector, **moved)
+def _recipe(settings: ToRgb, middle: float, *, has_blend: bool) -> KernelRecipe:
+    side = settings.resolution
+    macros = {"IMG_CHANNELS": settings.out_channels, "TAPS": len(settings.taps)}
+    macros["PIXELS"] = _VECTOR if side % _VECTOR == 0 and side >= _LARGE else 1
+    if middle != MIDDLE:
+        macros["MIDDLE_TWICE"] = round(2 * middle)
+    if has_blend:
+        macros["HAS_BLEND"] = 1
+    return KernelRecipe.of("to_rgb", **macros)
 
 
 def _nbytes(settings: ToRgb, batch: int, part_count: int, *, has_image: bool, has_pixels: bool) -> int:

@@ -43,7 +43,7 @@ def unfused_choice(work: ConvWork, site: ConvSite, target: Target) -> tuple[Tran
     """Return how the two kernels divide an up-convolution; None where another kernel computes it."""
     if not target.streams or target.architecture != _ARCHITECTURE or not work.has_binomial_filter:
         return None
-    if not site.half or site.skip is not None or site.rgb is not None:
+    if not site.half or site.skip is not None or site.rgb is not None or site.blend is not None:
         return None
     shape = ConvShape("up_conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)

@@ -48,12 +48,13 @@ def zero_copy(launches: tuple[Launch, ...], target: Target) -> Launch | None:
     given, macros = rgb.arguments, dict(rgb.recipe.defines)
     is_usual = (
         given["parts"] == conv.arguments["rgb_parts"]
+        and not int(dict(conv.recipe.defines)["HAS_BLEND"])
         and given["previous"] is not None
         and given["pixels"] is not None
         and given["batch"] == given["part_count"] == np.int32(1)
         and given["gain"] == np.float32(1)
         and (int(macros["IMG_CHANNELS"]), int(macros["TAPS"]), int(macros["PIXELS"])) == (_CHANNELS, _TAPS, _PIXELS)
-        and "MIDDLE_TWICE" not in macros
+        and not {"MIDDLE_TWICE", "HAS_BLEND"} & macros.keys()
     )
     side = int(conv.arguments["side"])  # type: ignore[arg-type]
     if not is_usual or side % STRIP_COLUMNS or conv.arguments["y"] or conv.arguments["y_raw"]:

@@ -4,7 +4,7 @@
 //     y = next_style * y_raw
 // x, y, y_raw, second: (samples, side, side, channels), channels padded; second may be what follows the pictures in x,
 // and is null without pictures. y or y_raw may be null, next_style too. A null mask: no such blend. Macros: HALF, WIDE:
-// neighbouring channels of a thread, 1 or 4. Grid: groups of WIDE channels of the pixels of a sample, 256 per block;
+// neighbouring channels of a thread, 1 or 8. Grid: groups of WIDE channels of the pixels of a sample, 256 per block;
 // samples of y.
 #include "parts/types.cuh"
 #include "parts/masks.cuh"

@@ -21,6 +21,7 @@
 //         writes the moments of its pixels, `moments`: (batch, blocks, cout)
 //     NORMALISES: with HAS_MOMENTS and ROW_TILES 1, a block has the whole picture: it writes y normalised, as adain.cu does, and no moments.
 //         next_style: the layer's scales, then its shifts
+//     HAS_BLEND, without HAS_MOMENTS: see parts/blend.cuh
 //     FOLDED: with HAS_MOMENTS and KERNEL 3, one picture: the weights have the normalisation of x, see fold_adain.cu
 //
 // Dynamic shared memory, from the first multiple of 1024 bytes on (ConvGeometry.dynamic_nbytes in conv_tile.py):
@@ -43,6 +44,7 @@
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
+#include "parts/blend.cuh"
 
 // `#if` stands where the preprocessor must decide: parameters that only some variants have, and code whose types or
 // instructions the other variants lack. All other choices are `if constexpr`.
@@ -89,6 +91,7 @@ static_assert(1024 + STAGES * STAGE_NBYTES + STORE_NBYTES <= LOOP_NBYTES, "stage
 static_assert((!FP8_X && !FP8_Y) || (HALF && !HAS_MOMENTS), "x and y may be e4m3 in fp16 mode");
 static_assert(!HAS_MOMENTS || (HALF && !HAS_RGB && !HAS_SKIP), "a layer of StyleGAN1 is fp16, and its picture follows the normalisation");
 static_assert(!NORMALISES || (HAS_MOMENTS && ROW_TILES == 1 && CHANNELS <= THREADS), "a block normalises the picture that it has");
+static_assert(!HAS_BLEND || !HAS_MOMENTS, "a layer of StyleGAN1 is blended after its normalisation");
 static_assert(!FOLDED || (HAS_MOMENTS && KERNEL == 3 && PADDING == 1), "a normalisation is folded into a layer of StyleGAN1");
 
 // Tiles of SIZE pixels that cover `count`. SIZE is no parameter, so that the compiler folds it into one addition.
@@ -239,6 +242,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if HAS_RGB
     const float* __restrict__ rgb_weight, const float* __restrict__ rgb_style, float* __restrict__ rgb_parts,
 #endif
+#if HAS_BLEND
+    BLEND_PARAMETERS,
+#endif
 #if SPLIT_K > 1
     float* __restrict__ workspace, unsigned* __restrict__ counters,
 #endif
@@ -264,6 +270,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #if !HAS_RGB
     const float *const rgb_weight = nullptr, *const rgb_style = nullptr;
     float* const rgb_parts = nullptr;
+#endif
+#if !HAS_BLEND
+    const T* const second = nullptr;
+    const float* const mask = nullptr;
+    const int mask_side = 1;
 #endif
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
@@ -437,6 +448,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                                            y0 + row_of(position), x0 + column_of(position));
                         }
                         words[m][n][half] = pair_of(sums[0], sums[1]);
+                    }
+                }
+            }
+        }
+
+        if constexpr (HAS_BLEND) {
+#pragma unroll
+            for (int m = 0; m < MF; ++m) {
+#pragma unroll
+                for (int half = 0; half < 2; ++half) {
+                    const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
+                    const int row = row_of(position), column = column_of(position), pixel = corner + row * side + column;
+                    if (!is_inside(y0, row * COLUMNS + column)) continue;
+                    const float share = mask_at(mask, mask_side, side, pixel);
+#pragma unroll
+                    for (int n = 0; n < NF; ++n) {
+                        const int channel = n0 + warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
+                        if (channel < cout) blend_words(words[m][n][half].words, second + (pixel * cout + channel), share);
                     }
                 }
             }

@@ -6,6 +6,7 @@
 //     SHARED_NBYTES: StreamingConvGeometry.dynamic_nbytes, for weights and stages
 //     ACTIVATION: linear, relu or lrelu. FP8_X, FP8_Y: see parts/e4m3.cuh
 //     HAS_RGB: toRGB's products, for a picture of IMG_CHANNELS channels, 8 at most
+//     HAS_BLEND: see parts/blend.cuh
 //     HAS_PICTURE: with HAS_RGB, the whole picture in place of the products, as parts/picture_rows.cuh says
 #include "parts/types.cuh"
 #include "parts/previous_kernel.cuh"
@@ -13,6 +14,7 @@
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
+#include "parts/blend.cuh"
 #include "parts/streaming_rows.cuh"
 #if HAS_PICTURE
 #include "parts/picture_rows.cuh"
@@ -56,6 +58,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
 #endif
 #if HAS_PICTURE
     PICTURE_ROWS_PARAMETERS,
+#endif
+#if HAS_BLEND
+    BLEND_PARAMETERS,
 #endif
     int side, int cout, int demod_stride, int style_stride, float gain, float clamp, const __grid_constant__ TensorMap tma_map) {
 #if !HAS_RGB  // named in branches that are not compiled
@@ -125,6 +130,24 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
         }
         const int pixel = (first_row + row) * side + warp_column + group;
         const bool is_inside[2] = {warp_column + group < side, warp_column + group + 8 < side};
+#if HAS_BLEND  // what a lambda names changes its machine code, even in branches that are not compiled
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            if (!is_inside[half]) continue;
+            const float share = mask_at(mask, mask_side, side, pixel + half * 8);
+#pragma unroll
+            for (int n = 0; n < NF; n += STORED_FRAGMENTS) {
+                const int channel = n * 8 + places * STORED_FRAGMENTS;
+                if (channel >= cout) continue;
+                unsigned own[STORED_FRAGMENTS];
+#pragma unroll
+                for (int j = 0; j < STORED_FRAGMENTS; ++j) own[j] = words[half][n + j];
+                blend_words(own, second + ((pixel + half * 8) * cout + channel), share);
+#pragma unroll
+                for (int j = 0; j < STORED_FRAGMENTS; ++j) words[half][n + j] = own[j];
+            }
+        }
+#endif
         if constexpr (HAS_RGB) {  // words are just what a lane must hold of the left factor of a product
             float rgb[4] = {};
 #pragma unroll

@@ -10,7 +10,7 @@
 // WARPGROUPS warpgroups one below the other, whose products and filters overlap.
 //
 // Macros: CHANNELS 16|32, DEPTH and STEPS (input channels), STRIPS 1|2|4, ROWS, WARPGROUPS, STAGES, MIN_BLOCKS; SHARED_NBYTES: StreamingGeometry.dynamic_nbytes in streaming_tile.py; ACTIVATION;
-// HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X, and FP8_Y with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu. HALF, USE_WGMMA are 1.
+// HAS_Y, HAS_RAW: which of y and y_raw are stored; FP8_X, and FP8_Y with HAS_Y alone, see parts/e4m3.cuh; ADDS_PICTURE, IMG_CHANNELS as in modulated_up_conv.cu; HAS_BLEND, see parts/blend.cuh. HALF, USE_WGMMA are 1.
 // HAS_MOMENTS, for StyleGAN1: noise has a strength per channel, the filter meets t's edges with their signs turned as with ODD_BORDER in
 // modulated_up_conv.cu, BLURS_BIAS is as there, and a block writes mean and M2 of its outputs (Partials in parts/merged_moments.cuh).
 // #if remains where the list of parameters differs.
@@ -39,6 +39,7 @@
 #include "parts/activation.cuh"
 #include "parts/philox.cuh"
 #include "parts/epilogue.cuh"
+#include "parts/blend.cuh"
 #include "parts/tma.cuh"
 
 enum : int {
@@ -61,6 +62,7 @@ static_assert(1024 + STEPS * WEIGHT_SPACE + WARPGROUPS * STAGES * STAGE_NBYTES =
 static_assert(HALF && USE_WGMMA, "the kernel multiplies fp16 or e4m3 by wgmma");
 static_assert(!FP8_Y || (HAS_Y && !HAS_RAW), "y_raw is not e4m3");
 static_assert(!HAS_MOMENTS || (WARPGROUPS == 1 && HAS_Y && !HAS_RAW && !FP8_X && !FP8_Y), "a block writes its moments, of y");
+static_assert(!HAS_MOMENTS || !HAS_BLEND, "a layer of StyleGAN1 is blended after its normalisation");
 static_assert(CHANNELS == 16 || CHANNELS == 32, "a lane stores its CHANNELS / 4 output channels at once");
 #include "parts/picture_beside.cuh"
 
@@ -167,6 +169,9 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
 #if ADDS_PICTURE
     , PICTURE_PARAMETERS
 #endif
+#if HAS_BLEND
+    , BLEND_PARAMETERS
+#endif
     , const __grid_constant__ TensorMap tma_map) {
 #if ADDS_PICTURE
     const int beside = block_beside(grid_columns, grid_rows);
@@ -182,6 +187,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
     float2* const moments = nullptr;
+#endif
+#if !HAS_BLEND
+    const T* const second = nullptr;
+    const float* const mask = nullptr;
+    const int mask_side = 1;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
@@ -376,14 +386,22 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                 }
             }
             if (emits) {
+                const int pixel = (out_row + r) * side + 2 * column;  // the first of four
+                float own_share = 0.0f;  // of the one of its group's four pixels that the lane looks up
+                if constexpr (HAS_BLEND) {
+                    if (has_first || has_second) own_share = mask_at(mask, mask_side, side, pixel + quarter);
+                }
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
                     unsigned out[NF], styled[NF];
 #pragma unroll
-                    for (int n = 0; n < NF; ++n) {
-                        out[n] = activated_word(words[c][n], gain_after(gain), bound, clamp);
-                        styled[n] = HAS_MOMENTS ? out[n] : multiply_add2(out[n], style_of[n], 0u);
+                    for (int n = 0; n < NF; ++n) out[n] = activated_word(words[c][n], gain_after(gain), bound, clamp);
+                    if constexpr (HAS_BLEND) {
+                        const float share = __shfl_sync(0xffffffffu, own_share, c, 4);
+                        if (c < 2 ? has_first : has_second) blend_words(out, second + ((pixel + c) * cout + channel), share);
                     }
+#pragma unroll
+                    for (int n = 0; n < NF; ++n) styled[n] = HAS_MOMENTS ? out[n] : multiply_add2(out[n], style_of[n], 0u);
                     if (HAS_MOMENTS && i == 2 && r == 0 && c == 0) {  // the pivot is the warp's second position, which is never a halo
                         unsigned one[NF];
 #pragma unroll

@@ -1,13 +1,15 @@
 // The end of toRGB (gpu_backend/ops/to_rgb.py) and, at the last resolution, the bytes of gpu_backend/ops/to_display.py:
 //     image = gain clamp(sum of parts + bias) + U(previous)
+//     image += m (second - image)    with HAS_BLEND: one second latent of gpu_backend/ops/blend_samples.py
 //     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
 // Macros: IMG_CHANNELS, TAPS (of `taps`, which include gain 2 per axis), MIDDLE_TWICE (see parts/bytes.cuh), PIXELS of a thread: 1, or
 // 4 neighbours of a row if 4 divides `side`, so that a thread loads and stores 16 bytes at a time.
-// `parts`: (part_count, batch, side, side, IMG_CHANNELS). Null pointers: no bias, no previous picture, image or pixels not wanted.
+// `parts`: (part_count, batch, side, side, IMG_CHANNELS). second: (side, side, IMG_CHANNELS); mask: (mask_side, mask_side). Null pointers: no bias, no previous picture, image or pixels not wanted.
 // flags[b] gets bit 0 if a number of sample b is not finite.
 // Grid: groups of PIXELS of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
 #include "parts/bytes.cuh"
+#include "parts/masks.cuh"
 #include "parts/previous_kernel.cuh"
 
 enum : int {
@@ -45,7 +47,11 @@ __device__ __forceinline__ void add_doubled_pixels(float (&v)[COUNT], const floa
 
 extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
-    const float* __restrict__ previous, const float* __restrict__ taps, float* __restrict__ image,
+    const float* __restrict__ previous, const float* __restrict__ taps,
+#if HAS_BLEND
+    const float* __restrict__ second, const float* __restrict__ mask, int mask_side,
+#endif
+    float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
     wait_for_previous_kernel();
     const int b = blockIdx.y, area = side * side, pixel = (blockIdx.x * 256 + threadIdx.x) * PIXELS;
@@ -80,6 +86,15 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
             }
         }
     }
+#if HAS_BLEND
+#pragma unroll
+    for (int p = 0; p < PIXELS; ++p) {
+        const float share = mask_at(mask, mask_side, side, pixel + p);
+        if (share == 0.0f) continue;
+#pragma unroll
+        for (int i = p * IMG_CHANNELS; i < (p + 1) * IMG_CHANNELS; ++i) v[i] = blended(v[i], second[pixel * IMG_CHANNELS + i], share);
+    }
+#endif
     if (image != nullptr) store_many<COUNT>(image + place * IMG_CHANNELS, v);
     if (pixels != nullptr) {
         bool is_finite = true;

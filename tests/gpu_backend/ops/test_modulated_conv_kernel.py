@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -57,6 +59,14 @@ CUT = (
     ConvCase(512, 512, 38, padding=2, noise="none"),
 )
 SKIPS = tuple(ConvCase(12, 24, 16, 2, skip=filter_taps(count)) for count in (1, 2, 3, 4, 6, 8))
+BLENDED = (
+    ConvCase(64, 64, 64, batch=2, blend=64),
+    ConvCase(40, 32, 64, rgb=3, is_stored=False, noise="random", blend=16),
+    ConvCase(12, 513, 4, batch=5, rgb=4, blend=4),
+    ConvCase(12, 24, 16, 2, skip=filter_taps(4), blend=5),
+    ConvCase(24, 40, 23, padding=1, rgb=3, batch=2, blend=7),
+    ConvCase(16, 16, 16, is_styled=False, blend=16),
+)
 TILES = pytest.mark.parametrize("tile", PLAIN_TILES, ids=lambda tile: f"{tile.tile_pixels}x{tile.tile_channels}")
 
 
@@ -76,6 +86,12 @@ def test_a_convolution_of_any_side_and_padding_equals_the_reference(flavour: Fla
 @pytest.mark.parametrize(("flavour", "case"), each(SKIPS))
 def test_a_convolution_adds_the_doubled_skip_after_its_activation(flavour: Flavour, case: ConvCase, gpu: Gpu) -> None:
     check_case(flavour, case, target_of(gpu))
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize("case", [replace(case, half=True) for case in BLENDED], ids=str)
+def test_a_convolution_blends_its_output_with_one_kept_second_latent(case: ConvCase, gpu: Gpu) -> None:
+    check_case(FLAVOURS["fused"], case, target_of(gpu))
 
 
 @pytest.mark.gpu

@@ -48,6 +48,9 @@ CASES = (
     ConvCase(100, 40, 180, fir=FOUR, act=replace(BiasAct.of_layer("lrelu"), clamp=0.5)),
     ConvCase(72, 12, 128, fir=FOUR, act=BiasAct.of_layer("tanh")),
     ConvCase(8, 33, 260, fir=FOUR, noise="random"),
+    ConvCase(64, 32, 256, fir=FOUR, blend=128),
+    ConvCase(40, 24, 132, batch=3, fir=FOUR, noise="none", blend=132),
+    ConvCase(16, 8, 136, batch=2, fir=FOUR, is_styled=False, blend=17),
 )
 H200_LIMITS = (132, 232448)
 

@@ -11,7 +11,7 @@ import torch
 from numpy.typing import NDArray
 
 from gpu_backend.cuda.driver.probe import Gpu
-from gpu_backend.cuda.launches.conv_work import RgbPart
+from gpu_backend.cuda.launches.conv_work import KeptSecond, RgbPart
 from gpu_backend.cuda.launches.style_layout import pad8
 from gpu_backend.cuda.launches.to_rgb import plain_to_rgb, to_rgb
 from gpu_backend.cuda.schedule import Built
@@ -19,6 +19,7 @@ from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.ops.to_display import MIDDLE, MIDDLE_XL, ToDisplay
 from gpu_backend.ops.to_rgb import ToRgb
 from gpu_backend.plan.plan import Step
+from gpu_backend.reference.blend_samples import enlarged
 from gpu_backend.reference.to_display import to_display
 from gpu_backend.reference.to_rgb import add_doubled, to_rgb as reference_to_rgb
 from tests.helpers.conv_cases import Weights, error_of, filter_taps, run_built
@@ -79,6 +80,30 @@ def test_the_gain_comes_after_the_clamp_and_before_the_picture_that_is_added(add
     own = 0.25 * np.clip(inputs["parts"].sum(axis=0, dtype=np.float64) + bias_of(3)["b"], -0.5, 0.5)
     expected = add_doubled(real(inputs["before"]), real(own), filter_taps(4)) if adds else real(own)
     error = error_of(found, expected.permute(0, 2, 3, 1).numpy())
+    assert error < 1e-6, f"off by {error}"
+
+
+@pytest.mark.gpu
+@pytest.mark.parametrize(("side", "mask_side"), [(4, 4), (256, 128)])
+def test_the_picture_of_a_kept_second_latent_takes_its_share(side: int, mask_side: int, gpu: Gpu) -> None:
+    random = np.random.default_rng(side)
+    mask = random.uniform(0.0, 1.0, (mask_side, mask_side)).astype(np.float32)
+    mask[: mask_side // 2] = np.round(mask[: mask_side // 2])
+    inputs = {
+        "parts": random.standard_normal((1, 2, side, side, 3)).astype(np.float32),
+        "before": random.standard_normal((2, side // 2, side // 2, 3)).astype(np.float32),
+        "second": random.standard_normal((3, side, side, 3)).astype(np.float32),
+        "mask": mask,
+    }
+    step, bias, blend = step_of(3, side, adds=True), bias_of(3), KeptSecond("second", 2, "mask", mask_side)
+
+    def image_of(blend: KeptSecond | None) -> NDArray[Any]:
+        picture = {"parts": "parts", "image": "image", "previous": "before"}
+        return run_built(to_rgb(step, bias, 2, part_count=1, blend=blend, **picture), inputs)["image"]
+
+    shares = enlarged(torch.from_numpy(mask), side)[..., None].numpy()
+    alone, second = image_of(None), inputs["second"][2]
+    error = error_of(image_of(blend), alone.astype(np.float64) * (1.0 - shares) + shares * second.astype(np.float64))
     assert error < 1e-6, f"off by {error}"
 
 

@@ -202,6 +202,38 @@ def test_kept_second_latents_are_stored_without_a_style_and_each_part_is_fused_b
     assert not kept_regions(alone)
 
 
+@pytest.mark.parametrize("family", ["skip", "resnet"])
+def test_a_layer_may_take_in_the_blend_with_one_kept_latent_and_its_style_and_products(family: str) -> None:
+    spec = SPECS[family]
+    edits = PlanEdits(blends=(RowRange(), RowRange(1, 2)), keeps_second=True)
+    plan = build_plan(spec, PlanKey("model", "synthesis", 1, spec.resolution, "fp8", edits=edits))
+    steps = fuse(plan)
+    taken = {id(step.blended.blend): step.blended for step in steps if step.blended is not None}
+    pairs = [(before, step) for before, step in itertools.pairwise(steps) if step.main.op == "blend_samples" and step.x]
+    blends = [(before, step) for before, step in pairs if step.main.attributes.reads_kept]
+    assert {len(step.main.attributes.blends) for _, step in blends} == {1, 2}
+    for before, step in blends:
+        is_taken = id(step.main) in taken
+        assert is_taken == (len(step.main.attributes.blends) == 1)
+        if not is_taken:
+            continue
+        whole = taken[id(step.main)]
+        assert whole is before.blended
+        assert whole.main is before.main
+        assert (whole.x, whole.y) == (before.x, step.y)
+        assert whole.next_style is step.next_style
+        assert step.main in whole.absorbed
+        assert set(step.absorbed) <= set(whole.absorbed)
+        assert not whole.stores_fp8
+        if step.main.attributes.is_picture:
+            assert whole.to_rgb is before.to_rgb
+        else:
+            assert whole.to_rgb is step.to_rgb
+            readers = {one.op for one in plan.steps if step.main.outputs[0] in one.inputs}
+            assert (whole.y_raw is not None) == ("skip_conv" in readers)
+            assert "perhaps the blend" in str(before)
+
+
 def fp8_steps(plan: Plan) -> dict[str, str]:
     """Layers that store e4m3, and the layer that reads it."""
     return {
