@@ -401,6 +401,12 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
 #pragma unroll
                 for (int i = 0; i < NOISES; ++i) noises[i] = fetch_noise(row_tile + 1, i);
             }
+            if constexpr (HAS_BLEND) {
+                for (unsigned position = opaque(tid); step == 0 && position < POSITIONS; position += THREADS) {
+                    const int pixel = corner + position / COLUMNS * side + position % COLUMNS;
+                    if (n0 < cout && is_inside(y0, position)) prefetch(second + (pixel * cout + n0), min(CHANNELS, cout - n0));
+                }
+            }
             accumulate(sum, pixels, stage, WEIGHTS_IN_SMEM ? loop.weights_of_step(step) : stage + PATCH_NBYTES, product_warp_n, own_lane);
             if (!DECOUPLED && ROW_TILES > 1 && step == 0) store_noise(row_tile + 1, noises);
             loop.leave_stage();
@@ -462,11 +468,15 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                     const int row = row_of(position), column = column_of(position), pixel = corner + row * side + column;
                     if (!is_inside(y0, row * COLUMNS + column)) continue;
                     const float share = mask_at(mask, mask_side, side, pixel);
+                    if (share == 0.0f) continue;
+                    const int channel = n0 + warp_n * WARP_CHANNELS + (lane & 3) * 2;
+                    unsigned others[NF];
 #pragma unroll
                     for (int n = 0; n < NF; ++n) {
-                        const int channel = n0 + warp_n * WARP_CHANNELS + n * 8 + (lane & 3) * 2;
-                        if (channel < cout) blend_words(words[m][n][half].words, second + (pixel * cout + channel), share);
+                        others[n] = channel + n * 8 < cout ? *reinterpret_cast<const unsigned*>(second + (pixel * cout + channel + n * 8)) : 0u;
                     }
+#pragma unroll
+                    for (int n = 0; n < NF; ++n) words[m][n][half].words[0] = blended_word(words[m][n][half].words[0], others[n], share);
                 }
             }
         }

@@ -116,6 +116,14 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
 #endif
     unsigned words[2][NF];  // of the row of outputs that ended last: sums times demodulation, plus bias
 
+#if HAS_BLEND
+    // What the warp's part of a row of outputs will be blended with.
+    auto prefetch_second = [&](int row) {
+        if (lane == 0 && row < rows && warp_column < side) prefetch(second + ((first_row + row) * side + warp_column) * cout, min(16, side - warp_column) * cout);
+    };
+    prefetch_second(0);
+#endif
+
     // The rest of the epilogue of a row of outputs.
     auto finish_row = [&](int row) {
         const float scaled = opaque(noise_value) * layer_noise.strength;
@@ -147,6 +155,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
                 for (int j = 0; j < STORED_FRAGMENTS; ++j) words[half][n + j] = own[j];
             }
         }
+        prefetch_second(row + 1);
 #endif
         if constexpr (HAS_RGB) {  // words are just what a lane must hold of the left factor of a product
             float rgb[4] = {};

@@ -316,6 +316,10 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
         };
         fetch(0);
         fetch(1);
+        if constexpr (HAS_BLEND) {  // the rows of outputs that this turn completes, a lane each
+            const int row = 2 * (first_row + i - 2) + lane, begin = 2 * (first_column + strip * STRIP_COLUMNS), end = min(side, begin + 2 * STRIP_COLUMNS);
+            if (i >= 2 && lane < 2 && row < side && begin < end) prefetch(second + (row * side + begin) * cout, (end - begin) * cout);
+        }
 #pragma unroll
         for (int k = 0; k < TURNS; ++k) {
             const int step = k / 2 / PRODUCTS, chunk = k / 2 % PRODUCTS * 32;
@@ -389,7 +393,8 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                 const int pixel = (out_row + r) * side + 2 * column;  // the first of four
                 float own_share = 0.0f;  // of the one of its group's four pixels that the lane looks up
                 if constexpr (HAS_BLEND) {
-                    if (has_first || has_second) own_share = mask_at(mask, mask_side, side, pixel + quarter);
+                    const int at = 2 * column + quarter;
+                    if (at >= 0 && at < side) own_share = mask_at(mask, mask_side, side, pixel + quarter);
                 }
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {

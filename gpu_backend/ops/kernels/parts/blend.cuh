@@ -25,6 +25,22 @@ __device__ __forceinline__ void load_neighbours(const T* from, unsigned (&words)
     }
 }
 
+// Brings `count` numbers, a multiple of 8, to the second-level cache, before Hopper a sector of them: with all of DRAM's latency at its
+// end, a convolution of 1024 x 1024 took twice as long.
+__device__ __forceinline__ void prefetch(const T* from, int count) {
+#if LEVEL >= 900
+    asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(count * static_cast<int>(sizeof(T))) : "memory");
+#else
+    asm volatile("prefetch.global.L2 [%0];" ::"l"(from));
+#endif
+}
+
+__device__ __forceinline__ unsigned blended_word(unsigned word, unsigned other, float share) {
+    float low, high, other_low, other_high;
+    from_half2(word, low, high), from_half2(other, other_low, other_high);
+    return to_half2(blended(low, other_low, share), blended(high, other_high, share));
+}
+
 // Blends the words of a pixel's neighbouring channels with those of the second latent. `share`: the mask there.
 template <int N>
 __device__ __forceinline__ void blend_words(unsigned (&words)[N], const T* second, float share) {
@@ -32,9 +48,5 @@ __device__ __forceinline__ void blend_words(unsigned (&words)[N], const T* secon
     unsigned others[N];
     load_neighbours(second, others);
 #pragma unroll
-    for (int i = 0; i < N; ++i) {
-        float low, high, other_low, other_high;
-        from_half2(words[i], low, high), from_half2(others[i], other_low, other_high);
-        words[i] = to_half2(blended(low, other_low, share), blended(high, other_high, share));
-    }
+    for (int i = 0; i < N; ++i) words[i] = blended_word(words[i], others[i], share);
 }
