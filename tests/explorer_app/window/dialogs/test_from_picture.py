@@ -139,6 +139,23 @@ def test_a_tuning_is_requested_by_its_box(host: ToolsHost, controller: FakeContr
     dialog.close()
 
 
+def test_a_search_that_is_stopped_before_its_tuning_says_that_it_goes_without(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    dialog, renders, said = opened(host, controller, photo), controller.projection_renders, "leaves the tuning out."
+    dialog.tune_box.click()
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert dialog.text.text() == f"Preparing: opening the network for gradients. Stop and keep {said}"
+    renders.advance(2)
+    assert dialog.text.text().endswith(f". Stop and keep {said}")
+    assert dialog.stop_button.toolTip().endswith(said)
+    tuned = ProjectionReport("weights", 5, 150, 0.1, 64)
+    controller.photo_projection.take_advanced(ProjectionAdvanced(renders.number, tuned, None))
+    assert said not in dialog.text.text()
+    assert said not in dialog.stop_button.toolTip()
+    dialog.close()
+
+
 def test_escape_cancels_the_search_and_closes(host: ToolsHost, controller: FakeController, photo: Path) -> None:
     dialog = opened(host, controller, photo)
     before = controller.editing.session
