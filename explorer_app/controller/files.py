@@ -21,6 +21,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_file import load_photo
+from explorer_app.controller.project_place import ProjectPlace
 from explorer_app.controller.restoring import Restoring, difference, picture_session
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.errors import NoRecipeError
@@ -50,12 +51,16 @@ class Files(QObject):
         The document that is being opened; shared with exports, whose manifests are documents too.
     thumbnails
         Computes w rows of sessions.
+    place
+        Remembers the project for the next start.
     """
 
     photo_opened = Signal(object)
     """A picture that holds no session was read: a `Photo`."""
     sheet_opened = Signal(Path, object)
     """A sheet was read: its path and its `SheetDocument`."""
+    project_changed = Signal()
+    """`project` is another file now."""
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class Files(QObject):
         messages: MessageLog,
         settings: Settings,
         thumbnails: ThumbnailService,
+        place: ProjectPlace,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -79,10 +85,28 @@ class Files(QObject):
         self._messages = messages
         self._settings = settings
         self._thumbnails = thumbnails
-        self.project: Path | None = None
-        """The `.loom` file that was opened or saved last; None after a start, and in a new session."""
+        self._place = place
+        self._project: Path | None = None
+        self._project_count = 0
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
+
+    @property
+    def project(self) -> Path | None:
+        """The `.loom` file that was opened or saved last, also before the last start; None in a new session."""
+        return self._project
+
+    def restore_project(self) -> None:
+        """The session of the last run is shown again: so is its project."""
+        self._project = self._place.read()
+        self.project_changed.emit()
+
+    def _set_project(self, path: Path | None) -> None:
+        self._project_count += 1
+        if path != self._project:
+            self._project = path
+            self._place.remember(path)
+            self.project_changed.emit()
 
     # -- models -----------------------------------------------------------------------------------------------------
 
@@ -165,7 +189,7 @@ class Files(QObject):
         facts = self._model.facts
         if facts is not None:
             self._pending.forget()
-            self.project = None
+            self._set_project(None)
             self._editing.restore(adapt(Session(), facts).session, "New session", time_s=0.0)
 
     def open_session(self, path: Path | str) -> None:
@@ -173,7 +197,7 @@ class Files(QObject):
         path = Path(path)
 
         def take(file: SessionFile) -> None:
-            self.project = path
+            self._set_project(path)
             if file.kept:
                 self._editing.kept.add(file.kept)
             for key, value in file.export.items():
@@ -187,17 +211,24 @@ class Files(QObject):
 
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
-        path = self.project = Path(path)
+        path = Path(path)
         session, kept, history = self._editing.session, self._editing.kept.sessions, self._editing.history
         time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)
         choices = self._settings.values.choices
         export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
-        self._worker.submit(
-            lambda: _save(path, session, kept, steps, history.position, export, time_s),
-            done=f"Saved {path.name}.",
-            failed=f"{path.name} could not be saved",
-        )
+        count = self._project_count
+
+        def write() -> None:
+            _save(path, session, kept, steps, history.position, export, time_s)
+            self._place.write(path)  # here, since the program may end before `take`
+
+        def take(_: None) -> None:
+            self._messages.info(f"Saved {path.name}.")
+            if self._project_count == count:  # else another project was opened or saved meanwhile
+                self._set_project(path)
+
+        self._worker.fetch(write, take, failed=f"{path.name} could not be saved")
 
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -35,6 +36,15 @@ def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController,
     assert window.state.isHidden()
     assert window.canvas.hasFocus()
     qtbot.waitUntil(lambda: controller.engine.preview.frame in controller.engine.preview.painted)
+
+
+def test_its_title_names_the_project(window: MainWindow, controller: FakeController) -> None:
+    controller.files.project = Path("/films/häuser\n.loom")
+    controller.files.project_changed.emit()
+    assert window.windowTitle() == r"häuser\n.loom – Landscapes 256 – Latent Loom"
+    controller.files.project = None
+    controller.files.project_changed.emit()
+    assert window.windowTitle() == "Landscapes 256 – Latent Loom"
 
 
 def test_the_first_time_it_leaves_room_for_the_frame_around_it(
