@@ -18,7 +18,8 @@ _SPEED_MS = 250
 class Bars(QObject):
     """Shows model, device and speed in the top bar, loading and export in the status bar.
 
-    The title names project and model. The message strip closes messages that a change of device or export made needless.
+    The title names project and model. The message strip closes messages that a change of device or export made
+    needless.
     """
 
     def __init__(

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -153,6 +154,16 @@ def test_a_search_that_is_stopped_before_its_tuning_says_that_it_goes_without(
     controller.photo_projection.take_advanced(ProjectionAdvanced(renders.number, tuned, None))
     assert said not in dialog.text.text()
     assert said not in dialog.stop_button.toolTip()
+    dialog.close()
+
+
+def test_it_fits_on_a_low_screen(
+    host: ToolsHost, controller: FakeController, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    dialog = opened(host, controller, photo)
+    assert dialog.width() < 640
+    assert dialog.height() < 360
     dialog.close()
 
 
