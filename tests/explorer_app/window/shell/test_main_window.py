@@ -97,6 +97,20 @@ def test_on_a_low_screen_each_panel_fits_or_scrolls(low_window: MainWindow, work
         assert panel.geometry().bottom() < window.workspace.height(), panel.key
 
 
+def test_on_a_low_screen_the_timeline_leaves_room_for_the_picture_and_for_cells_of_a_grid(
+    low_window: MainWindow, qtbot: QtBot
+) -> None:
+    window = low_window
+    window.resize(640, 320)
+    window.workspace.switch_to("animate")
+    qtbot.waitUntil(lambda: window.canvas.height() > 90)
+    window.actions_by_key["variations"].trigger()
+    QApplication.processEvents()
+    cells = window.variations.cells
+    assert cells.height() >= 48, "no line of text below takes their room"
+    assert next(iter(cells.cell_rect(cell) for cell in [cells.focused] if cell is not None)).width() >= theme.px(40)
+
+
 def test_the_bar_of_dragging_is_one_line_on_a_low_screen(
     low_window: MainWindow, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
 ) -> None:
