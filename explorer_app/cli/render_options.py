@@ -144,7 +144,9 @@ def parser() -> Parser:
         metavar="N",
         help="frames per second of --video (default: 30) or --project (default: its own)",
     )
-    files.add_argument("--codec", choices=tuple(CODECS), help="of --video, if its ending allows several: .mp4, .webm")
+    files.add_argument(
+        "--codec", choices=tuple(CODECS), help="of --video, if its ending allows several: .mp4, .webm, .mov"
+    )
     files.add_argument(
         "--encoder", choices=tuple(HARDWARE_LABELS), help="encode --video in hardware (default: on the CPU)"
     )

@@ -17,8 +17,13 @@ from explorer_app.cli.window import run
 def started(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
     """Return command lines that replaced the process; `["window"]` is a window in it."""
     commands: list[list[str]] = []
+
+    def run_window(file: Path | None, **options: object) -> int:
+        commands.append(["window"])
+        return 0
+
     monkeypatch.setattr(os, "execv", lambda path, words: commands.append([path, *words]))
-    monkeypatch.setattr(app, "run_window", lambda file, **options: commands.append(["window"]) or 0)
+    monkeypatch.setattr(app, "run_window", run_window)
     monkeypatch.setattr(sys, "orig_argv", ["python", "-m", "explorer_app", "häuser.loom"])
     monkeypatch.setenv("QT_QPA_PLATFORM", "offscreen")
     monkeypatch.setenv("PYTHONUTF8", "0")
