@@ -6,7 +6,7 @@ A document is restored with its model if that is open or its file is known, othe
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,9 @@ class Files(QObject):
         self._place = place
         self._project: Path | None = None
         self._project_count = 0
+        self._projects: dict[int, tuple[Path | None, Path | None]] = {}
+        """Number of the first step of an opened project -> the project before it, and itself."""
+        editing.project_left.connect(self._follow_project)
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
 
@@ -102,7 +105,6 @@ class Files(QObject):
         self.project_changed.emit()
 
     def _set_project(self, path: Path | None) -> None:
-        self._project_count += 1
         if path != self._project:
             self._project = path
             self._place.remember(path)
@@ -189,15 +191,14 @@ class Files(QObject):
         facts = self._model.facts
         if facts is not None:
             self._pending.forget()
-            self._set_project(None)
-            self._editing.restore(adapt(Session(), facts).session, "New session", time_s=0.0)
+            session = adapt(Session(), facts).session
+            self._begin_project(None, lambda: self._editing.restore(session, "New session", time_s=0.0))
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""
         path = Path(path)
 
         def take(file: SessionFile) -> None:
-            self._set_project(path)
             if file.kept:
                 self._editing.kept.add(file.kept)
             for key, value in file.export.items():
@@ -205,7 +206,7 @@ class Files(QObject):
             steps = file.steps[: file.position]  # the session itself comes after them
             what = f"The session {path.name}"
             session, model = file.session, file.session.model
-            self._restore(Restoring(session, model, what, path.parent, steps, is_project=True, time_s=file.time_s))
+            self._restore(Restoring(session, model, what, path.parent, steps, project=path, time_s=file.time_s))
 
         self._pending.read(lambda: _load(path), take)
 
@@ -225,7 +226,7 @@ class Files(QObject):
 
         def take(_: None) -> None:
             self._messages.info(f"Saved {path.name}.")
-            if self._project_count == count:  # else another project was opened or saved meanwhile
+            if self._project_count == count:  # else another project was opened meanwhile
                 self._set_project(path)
 
         self._worker.fetch(write, take, failed=f"{path.name} could not be saved")
@@ -357,17 +358,36 @@ class Files(QObject):
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
         """Show a document with the open model, with a message if it is not the document's own model."""
         session = restoring.session
-        if not restoring.is_project:
+        if restoring.project is None:
             session = in_project_of(session, self._editing.session)  # its timeline may be of another model, too
         fitted = adapt(session, facts)
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
-        elif fitted.changes and not restoring.is_project:
+        elif fitted.changes and restoring.project is None:
             self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
-        is_still = not restoring.is_project
-        time_s = None if is_still else restoring.time_s
-        self._editing.restore(fitted.session, restoring.label, restoring.steps, time_s=time_s, is_still=is_still)
+        shown, label, steps = fitted.session, restoring.label, restoring.steps
+        if restoring.project is None:
+            self._editing.restore(shown, label, steps, is_still=True)
+        else:
+            time_s = restoring.time_s
+            self._begin_project(restoring.project, lambda: self._editing.restore(shown, label, steps, time_s=time_s))
+
+    def _begin_project(self, project: Path | None, restore: Callable[[], None]) -> None:
+        """Show another project by `restore`; undoing its first step leads back to the present one."""
+        number, former = self._editing.history.next_number, self._project
+        restore()
+        if self._editing.history.next_number > number:
+            self._projects[number] = former, project
+        self._project_count += 1
+        self._set_project(project)
+
+    @Slot(int, bool)
+    def _follow_project(self, number: int, is_undone: bool) -> None:
+        projects = self._projects.get(number)
+        if projects is not None:
+            self._project_count += 1
+            self._set_project(projects[0] if is_undone else projects[1])
 
     @Slot()
     def _model_failed(self) -> None:

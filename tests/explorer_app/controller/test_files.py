@@ -320,7 +320,9 @@ def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the
     editing.edit(SetTimeline(with_key(Timeline(), "truncation.psi", Fraction(0), 0.25)))
     playback.seek(Fraction(3))
     editing.edit(SetParameter("truncation.psi", 0.9))
-    before = editing.session
+    before, earlier = editing.session, harness.folder / "morning.loom"
+    files.save_session(earlier)
+    harness.until(lambda: files.project == earlier)
     if is_file:
         files.open_session(path)
     else:
@@ -331,8 +333,10 @@ def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the
         while editing.session.timeline == other.timeline:
             editing.undo()
         assert (editing.session, playback.time) == (before, 3)
+        assert files.project == earlier
         editing.redo()
         assert playback.time == 0
+        assert files.project == (path if is_file else None)
         while editing.history.can_redo:
             editing.redo()
         assert editing.session == other
