@@ -112,6 +112,8 @@ if TYPE_CHECKING:
         open_gradients as open_gradients,
     )
     from gpu_backend.gradients.photo import (
+        LEAST_PHOTO_PX as LEAST_PHOTO_PX,
+        check_photo_size as check_photo_size,
         open_photo as open_photo,
         read_photo as read_photo,
     )
@@ -360,7 +362,7 @@ _HOMES = {
     "gradients.latents": ("LatentStatistics", "latent_statistics"),
     "gradients.network": ("DifferentiableNetwork",),
     "gradients.opening": ("TORCH_DEVICES", "open_encoder", "open_features", "open_gradients"),
-    "gradients.photo": ("open_photo", "read_photo"),
+    "gradients.photo": ("LEAST_PHOTO_PX", "check_photo_size", "open_photo", "read_photo"),
     "gradients.picture_features": ("PictureFeatures",),
     "gradients.projection": ("Projection", "pictures_together"),
     "gradients.projection_settings": (

@@ -30,7 +30,7 @@ from explorer_app.cli.render_options import (
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.cli.sheet import check_sheets, write_sheets
-from explorer_app.cli.source import Source, read_source
+from explorer_app.cli.source import Source, read_sources
 from explorer_app.cli.stills import render_stills
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.keyframes import Keyframe
@@ -39,10 +39,11 @@ from explorer_app.exporting.sequence import MAX_KEYS, SequenceSettings
 from explorer_app.exporting.writers import usual_threads
 from explorer_app.session.adapting import adapt, fit_request
 from explorer_app.session.class_names import class_text
+from explorer_app.session.edited_latent import with_rows
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
-from gpu_backend import Model, ModelFacts, Noise, Transform, Truncation, seed_class
+from gpu_backend import Model, ModelFacts, Noise, StoredLatent, Transform, Truncation, seed_class
 
 
 def run(words: Sequence[str], console: Console) -> int:
@@ -55,13 +56,18 @@ def run(words: Sequence[str], console: Console) -> int:
     form = picture_format(options)
     if options.project is not None:
         return _render_project(options, form, console)
-    sources = [read_source(path) for path in options.sources or ()]
+    sources = [source for path in options.sources or () for source in read_sources(path)]
     if options.network is not None or not sources:
         model = read_network(options.network, console)
     else:
         model = find_network(((source.model, source.path) for source in sources), console)
     if sources:
-        sources = [_of_this_network(source, model.facts, console) for source in sources]
+        sources = [
+            _of_this_network(source, model.facts, console)
+            if source.rows is None
+            else _latent_source(source.path, source.rows, options, model.facts, console)
+            for source in sources
+        ]
     else:
         sources = [_seed_source(number, options, model.facts, console) for number in options.seeds]
     if options.path:
@@ -124,34 +130,55 @@ def _render_all(settings: SequenceSettings, model: Model, options: argparse.Name
 
 def _seed_source(number: int, options: argparse.Namespace, facts: ModelFacts, console: Console) -> Source:
     """Return the picture of a seed, as the window would describe it."""
-    classes: tuple[tuple[int, float], ...] = ()
-    if options.class_text is not None:
-        if facts.c_dim == 0:
-            console.warn(f"{facts.name} has no classes, so --class is left out.")
-        else:
-            classes = ((class_of(options.class_text, facts), 1.0),)
-    elif facts.looks_classes_up:
-        classes = ((seed_class(number, facts.c_dim), 1.0),)
-        console.note(f"Seed {number}: {class_text(classes[0][0], facts.class_names)}; --class chooses another.")
-    elif facts.c_dim:
-        console.warn(f"{facts.name} has {facts.c_dim} classes; without --class the label is all zeros.")
+    classes = _classes(options, facts, console)
+    if options.class_text is None:
+        if facts.looks_classes_up:
+            classes = ((seed_class(number, facts.c_dim), 1.0),)
+            console.note(f"Seed {number}: {class_text(classes[0][0], facts.class_names)}; --class chooses another.")
+        elif facts.c_dim:
+            console.warn(f"{facts.name} has {facts.c_dim} classes; without --class the label is all zeros.")
+    session = GoToSeed(number).apply(_session(options, facts, classes))
+    return Source(Path(f"seed{number:04d}"), resolve(session), session.model, session)
+
+
+def _latent_source(
+    path: Path, rows: StoredLatent, options: argparse.Namespace, facts: ModelFacts, console: Console
+) -> Source:
+    """Return the picture of w rows of a file. Raises UsageError if they are of another network."""
+    if rows.w_dim != facts.w_dim or rows.num_ws not in (1, facts.num_ws):
+        raise UsageError(
+            f"{path.name} has {rows.num_ws} rows of {rows.w_dim} numbers, but {facts.name} takes {facts.num_ws} of "
+            f"{facts.w_dim}; give the network that they belong to with --network."
+        )
+    session = with_rows(_session(options, facts, _classes(options, facts, console)), rows)
+    return Source(path, resolve(session), session.model, session, rows)
+
+
+def _classes(options: argparse.Namespace, facts: ModelFacts, console: Console) -> tuple[tuple[int, float], ...]:
+    """Return the class that is asked for; none without --class, and of a network without classes."""
+    if options.class_text is None:
+        return ()
+    if facts.c_dim == 0:
+        console.warn(f"{facts.name} has no classes, so --class is left out.")
+        return ()
+    return ((class_of(options.class_text, facts), 1.0),)
+
+
+def _session(options: argparse.Namespace, facts: ModelFacts, classes: tuple[tuple[int, float], ...]) -> Session:
+    """Return the settings of the command line for a picture. Raises UsageError for those that the network lacks."""
     if options.trunc_cutoff is not None and options.trunc_cutoff > facts.num_ws:
         raise UsageError(
             f"{facts.name} has {facts.num_ws} w rows, but --trunc-cutoff {options.trunc_cutoff} was given."
         )
     cutoff = facts.usual_cutoff if options.trunc_cutoff is None else options.trunc_cutoff
-    model = reference_to(facts)
-    session = GoToSeed(number).apply(
-        Session(
-            model=model,
-            classes=classes,
-            truncation=Truncation(1.0 if options.trunc is None else options.trunc, cutoff),
-            noise=Noise(mode=options.noise_mode or "const", seed=options.noise_seed or 0),
-            transform=_transform(options, facts),
-            blends=blends_of(options, facts, classes),
-        )
+    return Session(
+        model=reference_to(facts),
+        classes=classes,
+        truncation=Truncation(1.0 if options.trunc is None else options.trunc, cutoff),
+        noise=Noise(mode=options.noise_mode or "const", seed=options.noise_seed or 0),
+        transform=_transform(options, facts),
+        blends=blends_of(options, facts, classes),
     )
-    return Source(Path(f"seed{number:04d}"), resolve(session), model, session)
 
 
 def _transform(options: argparse.Namespace, facts: ModelFacts) -> Transform:

@@ -27,7 +27,7 @@ from explorer_app.cli.blend_options import BLEND_OPTIONS, add_blend_options
 from explorer_app.cli.farm_sequence import add_farm_options, check_farm_options
 from explorer_app.cli.project import project_name
 from explorer_app.cli.sheet import check_sheet_options
-from explorer_app.cli.source import named_path
+from explorer_app.cli.source import is_latent_file, named_path
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import FORMATS, FormatName, PictureFormat, pixels_of_print
 from explorer_app.exporting.output_file import check_output_path
@@ -57,10 +57,13 @@ _EXAMPLES = """examples:
   latentloom render --project piece.loom --fps 30 --start 0 --end 12 --outdir out
   latentloom render --seeds 3-6 --path cubic --frames 600 --outdir out --gpus all
   latentloom render --from picture.png --outdir again
+  latentloom render --from photo.npz --blend 31 sky.png --outdir out
   latentloom render --resume out/path.manifest.json"""
 
 TRANSFORM = ("translate", "rotate", "scale")
 _SEED_ONLY = ("trunc", "trunc_cutoff", "class_text", "noise_mode", "noise_seed", *TRANSFORM, *BLEND_OPTIONS)
+_OF_SEEDS = ("trunc", "trunc_cutoff", "class_text")
+"""What w rows of a file do not have: they are beyond the mapping and truncation."""
 _VIDEO = ("fps", "codec", "encoder")
 _FILES = ("form", "quality", "compression", "size", "dpi", "background", "video", *_VIDEO)
 _PROJECT_ONLY = ("start", "end")
@@ -88,8 +91,8 @@ def parser() -> Parser:
         type=Path,
         nargs="+",
         metavar="FILE",
-        help="render saved pictures, pictures of a sheet (sheet.png#5), sessions (.loom) or copied recipes again, or a "
-        "path through them with --path",
+        help="render saved pictures, pictures of a sheet (sheet.png#5), sessions (.loom) or copied recipes again, "
+        "latents (.npz, as of latentloom project; all of a file, or latents.npz#2), or a path through them with --path",
     )
     made.add_argument(
         "--project",
@@ -141,7 +144,9 @@ def parser() -> Parser:
         metavar="N",
         help="frames per second of --video (default: 30) or --project (default: its own)",
     )
-    files.add_argument("--codec", choices=tuple(CODECS), help="of --video, if its ending allows several: .mp4, .webm")
+    files.add_argument(
+        "--codec", choices=tuple(CODECS), help="of --video, if its ending allows several: .mp4, .webm, .mov"
+    )
     files.add_argument(
         "--encoder", choices=tuple(HARDWARE_LABELS), help="encode --video in hardware (default: on the CPU)"
     )
@@ -165,7 +170,7 @@ def parser() -> Parser:
     )
     add_device(made)
     add_farm_options(made)
-    look = made.add_argument_group("with --seeds")
+    look = made.add_argument_group("with --seeds; of latents all but truncation and class, which are for their blends")
     look.add_argument("--trunc", type=finite_number, metavar="PSI", help="truncation psi (default: 1)")
     look.add_argument(
         "--trunc-cutoff",
@@ -220,7 +225,9 @@ def check_options(options: argparse.Namespace) -> None:
     check_farm_options(options)
     if options.outdir is None and options.video is None:
         raise UsageError("--outdir must be given: the folder for the output images.")
-    if options.sources is not None or options.project is not None:
+    if options.sources is not None and all(is_latent_file(path) for path in options.sources):
+        _check_latents(options)
+    elif options.sources is not None or options.project is not None:
         given = "--from" if options.project is None else "--project"
         for name in _SEED_ONLY:
             if getattr(options, name) is not None:
@@ -311,6 +318,13 @@ def flag(name: str) -> str:
     """Return the option of a field of the parsed command line: ``"noise_seed"`` -> ``"--noise-seed"``."""
     given = {"class_text": "--class", "sources": "--from", "form": "--format"}
     return given[name] if name in given else "--" + name.replace("_", "-")
+
+
+def _check_latents(options: argparse.Namespace) -> None:
+    """Refuse what w rows do not have, unless seeds are blended in."""
+    for name in _OF_SEEDS:
+        if getattr(options, name) is not None and options.blend is None:
+            raise UsageError(f"W rows of a file are taken as they are, so {flag(name)} cannot be given with them.")
 
 
 def _check_project(options: argparse.Namespace) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import os
 import sys
@@ -9,9 +10,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from explorer_app.cli.arguments import Parser, UsageError, add_device
-from explorer_app.cli.console import Console
+from explorer_app.cli.console import Console, flush_results
 from explorer_app.cli.main import COMMANDS
 from explorer_app.version import __version__
+
+_UTF8 = "PYTHONUTF8"
 
 _COMMANDS_HELP = """commands that need no display:
   latentloom render    render pictures or an image sequence
@@ -77,6 +80,7 @@ def run(words: Sequence[str], console: Console) -> int:
             "There is no display to open a window on; "
             "render without one: latentloom demo, or latentloom render (see --help)."
         )
+    _restart_in_utf8()
     # Only a window needs Qt.
     from explorer_app.app import run_window
 
@@ -89,3 +93,17 @@ def _has_display() -> bool:
     """Return whether a window could open: without a display Qt would abort the program."""
     needs_server = sys.platform.startswith(("linux", "freebsd"))
     return not needs_server or any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "QT_QPA_PLATFORM"))
+
+
+def _restart_in_utf8() -> None:
+    """Start again in Python's UTF-8 mode if names of files have another encoding; the process stays the same.
+
+    Qt takes names for UTF-8 whatever the locale says, so that Python could neither find nor write a name with an
+    umlaut that was chosen in a dialog. Where Python is told to ignore this, nothing happens.
+    """
+    if sys.platform == "win32" or sys.getfilesystemencoding() == "utf-8" or os.environ.get(_UTF8) == "1":
+        return
+    os.environ[_UTF8] = "1"
+    flush_results()
+    with contextlib.suppress(OSError):
+        os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])

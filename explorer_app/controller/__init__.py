@@ -66,7 +66,7 @@ from explorer_app.controller.live_control import Learning, LiveControl
 from explorer_app.controller.live_inputs import InputKind, InputState, LiveInputs
 from explorer_app.controller.local_editing import LocalEditing
 from explorer_app.controller.mixing import Mixing
-from explorer_app.controller.photo_file import LEAST_PHOTO_PX, Photo
+from explorer_app.controller.photo_file import Photo
 from explorer_app.controller.photo_projection import PhotoProjection
 from explorer_app.controller.picture_saver import PictureSaver
 from explorer_app.controller.playback import Playback
@@ -82,7 +82,6 @@ from explorer_app.controller.variation_grid import GridCell, GridKind, GridSetti
 from explorer_app.controller.whole_pictures import WholePictures
 
 __all__ = [
-    "LEAST_PHOTO_PX",
     "Compiling",
     "Controller",
     "DeviceSelector",

@@ -35,6 +35,7 @@ from explorer_app.controller.playback import Playback
 from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
+from explorer_app.controller.project_place import ProjectPlace
 from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
@@ -225,8 +226,9 @@ class Controller(QObject):
         fetch_rows = self.thumbnails.fetch_rows
         self.mixing = Mixing(model, editing, fetch_rows, messages, parent=self)
         self.local_editing = LocalEditing(renders, editing, fetch_rows, messages, parent=self)
+        place = ProjectPlace(worker, lambda: self._autosave.folder)
         self.files = Files(
-            engine, editing, self.export, pending, worker, messages, settings, self.thumbnails, parent=self
+            engine, editing, self.export, pending, worker, messages, settings, self.thumbnails, place, parent=self
         )
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
@@ -269,6 +271,7 @@ class Controller(QObject):
         self.editing.begin(last or Session())
         if last is not None:
             self._last_model = last.model
+            self.files.restore_project()
         path = self.engine.model.first_path(model, self._last_model) if document is None else None
         folder = self._autosave.folder
         known, self.engine.stored_picture = self._last_start.load(folder, path, has_session=last is not None)

@@ -87,6 +87,8 @@ class Editing(QObject):
     """`drifting`, `drift_speed`."""
     stepped = Signal()
     """Undo, redo or a click led to another step, which another model may have made. The picture is requested next."""
+    project_left = Signal(int, bool)
+    """The first step of an opened project, by its number, was undone (True), or redone."""
     time_restored = Signal(float)
     """`time_s` is that of a saved session now."""
     screen_changed = Signal(float)
@@ -438,7 +440,7 @@ class Editing(QObject):
         self._editor.set_transient(session)
         self._editor.commit(label)
         if time_s is not None and self.history.next_number > number:
-            self._playheads.note_project(self.history, number, ReplacedProject(former, former_s, time_s))
+            self._playheads.note_project(self.history, ReplacedProject(number, former, former_s, time_s))
         if session.timeline is not former.timeline and not is_still:
             self._follow_time()
         self._show()
@@ -533,6 +535,7 @@ class Editing(QObject):
         if project is None:
             return None
         self.stay_at(project.time_s if is_undone else project.later_s)
+        self.project_left.emit(project.number, is_undone)
         return replace(project.session, model=self.session.model) if is_undone else None
 
     def _lacks_some_of(self, step: Session, before: ModelFacts | None) -> bool:

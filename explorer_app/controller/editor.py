@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Hashable, Sequence
 from dataclasses import replace
 
-from explorer_app.session.edits import Edit, RemoveSource
+from explorer_app.session.edits import REMOVALS, Edit
 from explorer_app.session.history import History, HistoryEntry, KeptSession, Tags
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.storage import KeptSessions, kept_that_fit
@@ -92,9 +92,9 @@ class Editor:
             self._gestures[key] = _Gesture(gesture.label if gesture else edit.label, edit)
             self._session = edit.apply(self._session)
             return
-        # Gestures of other sources on the same target end first, because the final edit is newer. Removing a source
-        # shifts indices, so all gestures end before it.
-        for other in [key for key in self._gestures if key[1] == edit.target or isinstance(edit, RemoveSource)]:
+        # Gestures of other sources on the same target end first, because the final edit is newer. All gestures end
+        # before something is removed: they would bring it back, or move what takes the index of a mix source.
+        for other in [key for key in self._gestures if key[1] == edit.target or isinstance(edit, REMOVALS)]:
             self._commit(self._gestures.pop(other))
         is_nudge = gesture is None and edit.is_nudge(self._session)
         if gesture is not None:

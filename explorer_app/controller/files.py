@@ -6,7 +6,7 @@ A document is restored with its model if that is open or its file is known, othe
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from explorer_app.controller.export_queue import ExportQueueController
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_file import load_photo
+from explorer_app.controller.project_place import ProjectPlace
 from explorer_app.controller.restoring import Restoring, difference, picture_session
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.errors import NoRecipeError
@@ -50,12 +51,16 @@ class Files(QObject):
         The document that is being opened; shared with exports, whose manifests are documents too.
     thumbnails
         Computes w rows of sessions.
+    place
+        Remembers the project for the next start.
     """
 
     photo_opened = Signal(object)
     """A picture that holds no session was read: a `Photo`."""
     sheet_opened = Signal(Path, object)
     """A sheet was read: its path and its `SheetDocument`."""
+    project_changed = Signal()
+    """`project` is another file now."""
 
     def __init__(
         self,
@@ -67,6 +72,7 @@ class Files(QObject):
         messages: MessageLog,
         settings: Settings,
         thumbnails: ThumbnailService,
+        place: ProjectPlace,
         parent: QObject | None = None,
     ) -> None:
         super().__init__(parent)
@@ -79,10 +85,30 @@ class Files(QObject):
         self._messages = messages
         self._settings = settings
         self._thumbnails = thumbnails
-        self.project: Path | None = None
-        """The `.loom` file that was opened or saved last; None after a start, and in a new session."""
+        self._place = place
+        self._project: Path | None = None
+        self._project_count = 0
+        self._projects: dict[int, tuple[Path | None, Path | None]] = {}
+        """Number of the first step of an opened project -> the project before it, and itself."""
+        editing.project_left.connect(self._follow_project)
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
+
+    @property
+    def project(self) -> Path | None:
+        """The `.loom` file that was opened or saved last, also before the last start; None in a new session."""
+        return self._project
+
+    def restore_project(self) -> None:
+        """The session of the last run is shown again: so is its project."""
+        self._project = self._place.read()
+        self.project_changed.emit()
+
+    def _set_project(self, path: Path | None) -> None:
+        if path != self._project:
+            self._project = path
+            self._place.remember(path)
+            self.project_changed.emit()
 
     # -- models -----------------------------------------------------------------------------------------------------
 
@@ -165,15 +191,14 @@ class Files(QObject):
         facts = self._model.facts
         if facts is not None:
             self._pending.forget()
-            self.project = None
-            self._editing.restore(adapt(Session(), facts).session, "New session", time_s=0.0)
+            session = adapt(Session(), facts).session
+            self._begin_project(None, lambda: self._editing.restore(session, "New session", time_s=0.0))
 
     def open_session(self, path: Path | str) -> None:
         """Restore a `.loom` file, and keep its kept sessions; opens its model as `open_picture` does."""
         path = Path(path)
 
         def take(file: SessionFile) -> None:
-            self.project = path
             if file.kept:
                 self._editing.kept.add(file.kept)
             for key, value in file.export.items():
@@ -181,23 +206,30 @@ class Files(QObject):
             steps = file.steps[: file.position]  # the session itself comes after them
             what = f"The session {path.name}"
             session, model = file.session, file.session.model
-            self._restore(Restoring(session, model, what, path.parent, steps, is_project=True, time_s=file.time_s))
+            self._restore(Restoring(session, model, what, path.parent, steps, project=path, time_s=file.time_s))
 
         self._pending.read(lambda: _load(path), take)
 
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
-        path = self.project = Path(path)
+        path = Path(path)
         session, kept, history = self._editing.session, self._editing.kept.sessions, self._editing.history
         time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)
         choices = self._settings.values.choices
         export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
-        self._worker.submit(
-            lambda: _save(path, session, kept, steps, history.position, export, time_s),
-            done=f"Saved {path.name}.",
-            failed=f"{path.name} could not be saved",
-        )
+        count = self._project_count
+
+        def write() -> None:
+            _save(path, session, kept, steps, history.position, export, time_s)
+            self._place.write(path)  # here, since the program may end before `take`
+
+        def take(_: None) -> None:
+            self._messages.info(f"Saved {path.name}.")
+            if self._project_count == count:  # else another project was opened meanwhile
+                self._set_project(path)
+
+        self._worker.fetch(write, take, failed=f"{path.name} could not be saved")
 
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
@@ -326,17 +358,36 @@ class Files(QObject):
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
         """Show a document with the open model, with a message if it is not the document's own model."""
         session = restoring.session
-        if not restoring.is_project:
+        if restoring.project is None:
             session = in_project_of(session, self._editing.session)  # its timeline may be of another model, too
         fitted = adapt(session, facts)
         if restoring.model.model_id not in ("", facts.model_id):
             self._pending.wait_until_found(restoring)
             self._messages.warning(*difference(restoring, facts, fitted.changes))
-        elif fitted.changes and not restoring.is_project:
+        elif fitted.changes and restoring.project is None:
             self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}.")
-        is_still = not restoring.is_project
-        time_s = None if is_still else restoring.time_s
-        self._editing.restore(fitted.session, restoring.label, restoring.steps, time_s=time_s, is_still=is_still)
+        shown, label, steps = fitted.session, restoring.label, restoring.steps
+        if restoring.project is None:
+            self._editing.restore(shown, label, steps, is_still=True)
+        else:
+            time_s = restoring.time_s
+            self._begin_project(restoring.project, lambda: self._editing.restore(shown, label, steps, time_s=time_s))
+
+    def _begin_project(self, project: Path | None, restore: Callable[[], None]) -> None:
+        """Show another project by `restore`; undoing its first step leads back to the present one."""
+        number, former = self._editing.history.next_number, self._project
+        restore()
+        if self._editing.history.next_number > number:
+            self._projects[number] = former, project
+        self._project_count += 1
+        self._set_project(project)
+
+    @Slot(int, bool)
+    def _follow_project(self, number: int, is_undone: bool) -> None:
+        projects = self._projects.get(number)
+        if projects is not None:
+            self._project_count += 1
+            self._set_project(projects[0] if is_undone else projects[1])
 
     @Slot()
     def _model_failed(self) -> None:

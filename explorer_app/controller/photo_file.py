@@ -9,8 +9,6 @@ from gpu_backend import LoomError, dataclass
 
 _SHOWN_PX = 1024
 """Longer side of the photo as it is shown, in px."""
-LEAST_PHOTO_PX = 16
-"""Smallest side of a photo, in pixels of the file."""
 
 
 class PhotoError(LoomError):
@@ -43,9 +41,7 @@ def load_photo(path: Path) -> Photo:
     """Read a photo as the search reads it, reduced for the screen. Raises PhotoError."""
     try:
         picture, (width, height) = gpu_backend.open_photo(path, longest=_SHOWN_PX)
+        gpu_backend.check_photo_size(path, (width, height))
     except LoomError as error:
         raise PhotoError(error.sentence, error.details) from error
-    if min(width, height) < LEAST_PHOTO_PX:
-        least = f"{LEAST_PHOTO_PX} x {LEAST_PHOTO_PX}"
-        raise PhotoError(f"{path.name} should have at least {least} pixels, but has {width} x {height}.")
     return Photo(path, picture.tobytes(), picture.width, picture.height, width, height)

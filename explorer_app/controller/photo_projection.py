@@ -186,6 +186,11 @@ class PhotoProjection(QObject):
         return (1.0 - last) * share
 
     @property
+    def tuning_is_ahead(self) -> bool:
+        """Whether a tuning was asked for and has not begun, so that a search that is stopped now goes without it."""
+        return self._phase != "rest" and self._tunes and (self._report is None or self._report.stage != "weights")
+
+    @property
     def text(self) -> str:
         """Step, loss and time left, as a user reads them; empty at rest."""
         report = self._report
@@ -302,7 +307,7 @@ class PhotoProjection(QObject):
                 self._show(event.latent)
             if self._edit is not None:
                 self._playback.set_playing(False)  # else the next frame of the timeline would replace what was found
-            self._take()
+            self._take(is_tuned=bool(event.changes))
             if event.changes and self._model is not None:
                 self._worker.fetch(
                     partial(_write_tuned, event.changes, self._files, self._model.facts, self._photo),
@@ -327,7 +332,7 @@ class PhotoProjection(QObject):
         # A step takes longer than a full picture, and drafts of latents that the model seldom shows look like others.
         self._editing.edit(self._edit, False, SOURCE, in_full=True)
 
-    def _take(self) -> None:
+    def _take(self, *, is_tuned: bool = False) -> None:
         """Make the latent that is shown a step, and keep it by the photo's name."""
         edit, name = self._edit, self._name
         if edit is None:
@@ -339,7 +344,8 @@ class PhotoProjection(QObject):
         if current is not None:
             self._editing.kept.star(current.number, True)
             self._editing.kept.rename(current.number, name)
-        self._messages.info(f"The latent of {name} is kept; Reconstruct in the point tool (D) fades between both.")
+        how = " without a tuned model, since the search was ended early" if self._tunes and not is_tuned else ""
+        self._messages.info(f"The latent of {name} is kept{how}; Reconstruct in the point tool (D) fades between both.")
         self._rest(has_taken=True)
 
     def _take_tuned(self, name: str, path: Path) -> None:

@@ -26,8 +26,8 @@ class Restoring:
         (session, label) pairs of the history that led to it.
     label
         What undo calls the step.
-    is_project
-        Whether the timeline belongs to it; otherwise the present one stays.
+    project
+        The file of a project, whose timeline belongs to it; None for a picture, with which the present one stays.
     time_s
         Where the playhead was in a project, in seconds.
     """
@@ -38,7 +38,7 @@ class Restoring:
     beside: Path | None = None
     steps: LabelledSessions = ()
     label: str = "Restore"
-    is_project: bool = False
+    project: Path | None = None
     time_s: float = 0.0
 
 

@@ -13,10 +13,13 @@ class ReplacedProject:
 
     Attributes
     ----------
+    number
+        Of the first step of the opened project.
     time_s, later_s
         Where the playhead was then, and where the project put it, in seconds.
     """
 
+    number: int
     session: Session
     time_s: float
     later_s: float
@@ -46,11 +49,11 @@ class StepPlayheads:
         """Return the playhead at a step; None if it is not known."""
         return self._times.get(step.number)
 
-    def note_project(self, history: History, number: int, project: ReplacedProject) -> None:
-        """Remember what the project that begins with a step replaced."""
+    def note_project(self, history: History, project: ReplacedProject) -> None:
+        """Remember what a project replaced."""
         there = {entry.number for entry in history.entries}
         self._projects = {step: kept for step, kept in self._projects.items() if step in there}
-        self._projects[number] = project
+        self._projects[project.number] = project
 
     def project_between(self, left: History, now: History) -> tuple[ReplacedProject | None, bool]:
         """Return the project whose first step was just undone or redone, if it was one, and whether it was undone."""

@@ -20,6 +20,7 @@ _VIDEO_NBYTES: dict[CodecName, float] = {
     "av1": 0.03,
     "vp9": 0.05,
     "prores": 0.48,
+    "prores4444": 0.9,
     "h264": 0.045,
     "h265": 0.04,
     "gif": 0.7,
@@ -35,6 +36,8 @@ _ALPHA_NBYTES: dict[FormatName | CodecName, float] = {
     "avif": 0.06,
     "tiff": 0.35,
     "exr": 3.9,
+    "vp9": 0.002,
+    "prores4444": 0.18,
     "apng": 0.35,
 }
 """Bytes a pixel that alpha adds: a cut-out figure with soft edges. WebP stores alpha exactly at every quality."""

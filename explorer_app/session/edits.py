@@ -7,7 +7,7 @@ defined beside the table that it reads (`parameters`); the others add, remove or
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Protocol
 
@@ -15,6 +15,7 @@ from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
+from explorer_app.session.tracks import STATE, Timeline
 from gpu_backend import (
     BEND_REST,
     MAX_BENDS,
@@ -234,9 +235,39 @@ def next_number(session: Session, kind: str, present: Iterable[LayerBend | Local
     return 1 + max((0, *(item.number for item in present), *map(int, named)))
 
 
+def _with_moved_paths(session: Session, renamed: Callable[[str], str]) -> Session:
+    """Return a session whose tracks and patches move other parameters: `renamed` returns a path's new name.
+
+    Those whose parameter is gone, which has an empty name, are removed.
+    """
+    timeline, patches = session.timeline, session.patches
+    tracks = tuple(
+        track if path == track.path else replace(track, path=path)
+        for track, path in ((track, renamed(track.path)) for track in timeline.tracks)
+        if path
+    )
+    moved = tuple(
+        replace(patch, parameter=path)
+        for patch, path in ((patch, renamed(patch.parameter)) for patch in patches)
+        if path
+    )
+    if tracks != timeline.tracks:
+        timeline = replace(timeline, tracks=tracks)
+    return replace(session, timeline=timeline, patches=patches if moved == patches else moved)
+
+
+def _without_paths(session: Session, *gone: str) -> Session:
+    """Return a session without the tracks and patches of some paths, and of those below them."""
+
+    def renamed(path: str) -> str:
+        return "" if path in gone or path.startswith(tuple(f"{item}/" for item in gone)) else path
+
+    return _with_moved_paths(session, renamed)
+
+
 @dataclass(frozen=True, slots=True)
 class RemoveBend(_Whole):
-    """Remove a bend."""
+    """Remove a bend, and the tracks and patches that move it."""
 
     number: int
     label: str = "Remove bend"
@@ -245,7 +276,8 @@ class RemoveBend(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the bend."""
-        return replace(session, bends=tuple(bend for bend in session.bends if bend.number != self.number))
+        bends = tuple(bend for bend in session.bends if bend.number != self.number)
+        return _without_paths(replace(session, bends=bends), f"bend/{self.number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,7 +309,7 @@ class AddBlend(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveBlend(_Whole):
-    """Remove a blend."""
+    """Remove a blend, and the tracks and patches that move it."""
 
     number: int
     label: str = "Remove blend"
@@ -286,7 +318,8 @@ class RemoveBlend(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the blend."""
-        return replace(session, blends=tuple(blend for blend in session.blends if blend.number != self.number))
+        blends = tuple(blend for blend in session.blends if blend.number != self.number)
+        return _without_paths(replace(session, blends=blends), f"blend/{self.number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +340,10 @@ class AddStyleChannels(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveStyleChannel(_Whole):
-    """Remove the slider of a style channel, and its offset."""
+    """Remove the slider of a style channel, its offset, and the tracks and patches that move it.
+
+    Keys of whole pictures keep an offset that their picture has; where it is 0 they lose it, so that it stays removed.
+    """
 
     layer: str
     channel: int
@@ -317,8 +353,26 @@ class RemoveStyleChannel(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the channel."""
+        key, path = (self.layer, self.channel), f"{self.layer}/{self.channel}"
+        channels = tuple(item for item in session.style_channels if item.key != key)
+        session = _without_paths(replace(session, style_channels=channels), f"style/{path}", f"style.name/{path}")
+        return replace(session, timeline=self._without_resting(session.timeline))
+
+    def _without_rest(self, state: Session) -> Session:
+        """Return a state without the channel if its amount is 0."""
         key = self.layer, self.channel
-        return replace(session, style_channels=tuple(item for item in session.style_channels if item.key != key))
+        channels = tuple(item for item in state.style_channels if item.key != key or item.amount)
+        return state if channels == state.style_channels else replace(state, style_channels=channels)
+
+    def _without_resting(self, timeline: Timeline) -> Timeline:
+        track = timeline.track(STATE)
+        if track is None:
+            return timeline
+        keys = tuple(replace(item, value=self._without_rest(item.value)) for item in track.keys)
+        if keys == track.keys:
+            return timeline
+        rested = replace(track, keys=keys)
+        return replace(timeline, tracks=tuple(rested if item is track else item for item in timeline.tracks))
 
 
 @dataclass(frozen=True, slots=True)
@@ -335,7 +389,7 @@ class AddSources(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveSource(_Whole):
-    """Remove a mix source."""
+    """Remove a mix source, and the tracks and patches that move it; those of later ones follow them."""
 
     index: int
     label: str = "Remove source"
@@ -344,4 +398,20 @@ class RemoveSource(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the source."""
-        return replace(session, mix=(*session.mix[: self.index], *session.mix[self.index + 1 :]))
+
+        def renamed(path: str) -> str:
+            kind, _, rest = path.partition("/")
+            if kind != "mix":
+                return path
+            place, _, field = rest.partition("/")
+            index = int(place)
+            if index == self.index:
+                return ""
+            return path if index < self.index else f"mix/{index - 1}/{field}"
+
+        mix = (*session.mix[: self.index], *session.mix[self.index + 1 :])
+        return _with_moved_paths(replace(session, mix=mix), renamed)
+
+
+REMOVALS = (RemoveBend, RemoveBlend, RemoveStyleChannel, RemoveSource)
+"""Edits after which a gesture that moves what they removed has no place."""

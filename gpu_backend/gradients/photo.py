@@ -11,9 +11,11 @@ from PIL import Image
 
 from gpu_backend.errors import RequestError
 from gpu_backend.gradients.projection_settings import Crop
-from gpu_backend.picture_file import opened_picture, orientation, upright_in_eight_bits
+from gpu_backend.picture_file import PictureFileError, opened_picture, orientation, upright_in_eight_bits
 
 _MODES = {1: "L", 3: "RGB", 4: "RGBA"}
+LEAST_PHOTO_PX = 16
+"""Smallest side of a photo whose latent is searched, in pixels of the file."""
 _TURNED = (5, 6, 7, 8)
 """Values of EXIF's orientation that exchange width and height."""
 
@@ -35,13 +37,14 @@ def read_photo(
     Raises
     ------
     PictureFileError
-        If the file cannot be read as a picture.
+        If the file cannot be read as a picture, or a side has fewer pixels than `LEAST_PHOTO_PX`.
     RequestError
         If pictures have another number of channels than 1, 3 or 4.
     """
     if channels not in _MODES:
         raise RequestError(f"Pictures of 1, 3 or 4 channels can be projected, but this network's have {channels}.")
-    whole, _ = open_photo(path, _MODES[channels])
+    whole, size = open_photo(path, _MODES[channels])
+    check_photo_size(path, size)
     short = min(whole.size)
     if crop is None:
         crop = Crop((whole.width - short) // 2, (whole.height - short) // 2, short)
@@ -53,6 +56,13 @@ def read_photo(
     square = whole.crop((left, top, left + edge, top + edge)).resize((side, side), Image.Resampling.LANCZOS)
     pixels = np.asarray(square, dtype=np.float32).reshape(side, side, channels)
     return np.ascontiguousarray(pixels.transpose(2, 0, 1) / 127.5 - 1.0)
+
+
+def check_photo_size(path: str | os.PathLike[str], size: tuple[int, int]) -> None:
+    """Raise PictureFileError if a photo's width or height is less than `LEAST_PHOTO_PX`."""
+    if min(size) < LEAST_PHOTO_PX:
+        least, found = f"{LEAST_PHOTO_PX} x {LEAST_PHOTO_PX}", f"{size[0]} x {size[1]}"
+        raise PictureFileError(f"{Path(path).name} should have at least {least} pixels, but has {found}.")
 
 
 def open_photo(

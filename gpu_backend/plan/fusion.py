@@ -1,10 +1,11 @@
 """Which steps of a plan become one kernel on a GPU, as frozen data that can be printed and tested without a GPU.
 
 The epilogue of a convolution takes in the noise, the skip of a resnet block, the style of the convolution that reads
-the output, the products of toRGB, and where its kernel can, the blend with one kept second latent. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
+the output, and the products of toRGB. A filtered activation of StyleGAN3 takes in that style, or toRGB's products. Bent
 channels and blended samples are kernels of their own between two layers, which take in style and products in place of
-the layer before; a blended picture takes in the display. Kept activations of second latents are such a kernel, too; the
-two parts of a plan that keeps them are fused each by itself.
+the layer before; a blended picture takes in the display. Where its kernel can, a convolution, or a toRGB's picture,
+takes in the blend with one kept second latent. Kept activations of second latents are a kernel between two layers, too;
+the two parts of a plan that keeps them are fused each by itself.
 In fp8 plans an up-convolution or a filtered activation from 64 x 64 on stores its output as e4m3 for the convolution
 that alone reads it.
 The convolution of StyleGAN1 accumulates the moments of the normalisation after it, which may be folded into the weights
@@ -195,7 +196,7 @@ def parts(buffer: str) -> str:
 
 def _with_picture(step: FusedStep, picture: Step) -> FusedStep:
     """Return an up-convolution with the picture that is added up beside it."""
-    blended = step.blended and _with_picture(step.blended, picture)
+    blended = None if step.blended is None else _with_picture(step.blended, picture)
     return replace(step, picture=picture, blended=blended, absorbed=(*step.absorbed, picture))
 
 
@@ -276,9 +277,10 @@ class _Fusion:
         is_shown = self._is_shown(out)
         is_read = is_shown or next_style is not None or any(reader.op in _READERS for reader in readers)
         blend = self._kept_blend_of(out) if step.op in _MODULATED else None
-        blended = blend and replace(
-            self._convolution(step, x, blend.outputs[0], skip, (*absorbed, blend)), blend=blend, stores_fp8=False
-        )
+        blended: FusedStep | None = None
+        if blend is not None:
+            whole = self._convolution(step, x, blend.outputs[0], skip, (*absorbed, blend))
+            blended = replace(whole, blend=blend, stores_fp8=False)
         return FusedStep(
             step,
             x,

@@ -24,6 +24,7 @@ class FakeFiles(QObject):
 
     photo_opened = Signal(object)
     sheet_opened = Signal(Path, object)
+    project_changed = Signal()
 
     def __init__(self, calls: Calls, model: FakeModel) -> None:
         super().__init__()

@@ -39,6 +39,12 @@ _BITEXACT = {"fflags": "+bitexact"}
 _CONTAINERS = {".mp4": "mp4", ".webm": "webm", ".mov": "mov"}
 _PRORES_PROFILES = ((90, 3), (60, 2), (30, 1), (0, 0))
 """From this quality on: 3 is HQ, 2 standard, 1 LT, 0 proxy."""
+_PRORES_4444_PROFILES = ((90, 5), (0, 4))
+"""From this quality on: 5 is 4444 XQ, 4 is 4444."""
+_ALPHA_MODE = "alpha_mode"
+"""What the track of a WebM with transparency says; players show it opaque otherwise."""
+_WITH_ALPHA = {"yuv420p": "yuva420p", "yuv444p10le": "yuva444p10le"}
+"""Pixel format of an encoder that keeps alpha -> the one for frames that have it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,8 +71,10 @@ def _encoder_of(codec: CodecName, quality: int, hardware: HardwareName | None = 
     if codec == "vp9":
         speed = {"deadline": "good", "cpu-used": "4", "row-mt": "1"}
         return _Encoder("libvpx-vp9", "yuv420p", {"crf": _scaled(quality, 63, 0.45), "b": "0", **speed})
-    profile = next(profile for least, profile in _PRORES_PROFILES if quality >= least)
-    return _Encoder("prores_ks", "yuv422p10le", {"profile": str(profile)})
+    is_4444 = codec == "prores4444"
+    profiles = _PRORES_4444_PROFILES if is_4444 else _PRORES_PROFILES
+    profile = next(profile for least, profile in profiles if quality >= least)
+    return _Encoder("prores_ks", "yuv444p10le" if is_4444 else "yuv422p10le", {"profile": str(profile)})
 
 
 def _hardware_options(codec: CodecName, quality: int, hardware: HardwareName) -> dict[str, str]:
@@ -90,6 +98,8 @@ def even_size(size: Size) -> Size:
 
 class VideoCodec:
     """Implements `SegmentCodec` for AV1, VP9, ProRes, H.264 and H.265.
+
+    VP9 (as a second picture beside each) and ProRes 4444 keep the alpha of frames, which is not multiplied in.
 
     Parameters
     ----------
@@ -117,11 +127,13 @@ class VideoCodec:
         reformatter = getattr(self._of_thread, "reformatter", None)
         if reformatter is None:
             reformatter = self._of_thread.reformatter = VideoReformatter()
-        pixels = over_white(frame.pixels) if frame.has_alpha else frame.pixels
+        keeps_alpha = frame.has_alpha and self._form.facts.keeps_alpha
+        pixels = over_white(frame.pixels) if frame.has_alpha and not keeps_alpha else frame.pixels
         pixels = resized(pixels, even_size(self._size or (frame.width, frame.height)))
+        pixel_format = self._encoder.pixel_format
         converted = reformatter.reformat(
             av.VideoFrame.from_numpy_buffer(pixels, format="bgra"),  # a copy would take longer than converting
-            format=self._encoder.pixel_format,
+            format=_WITH_ALPHA[pixel_format] if keeps_alpha else pixel_format,
             src_colorspace=_BT709,
             dst_colorspace=_BT709,
             src_color_range=_FULL,
@@ -153,6 +165,10 @@ class VideoCodec:
                     if stream is None:
                         stream = output.add_stream_from_template(source, opaque=True)  # no encoder is looked for
                         stream.time_base = step
+                        if self._form.file_ending == ".mov":  # else all are called ProRes HQ
+                            stream.codec_context.codec_tag = source.codec_context.codec_tag
+                        if _ALPHA_MODE in source.metadata:
+                            stream.metadata[_ALPHA_MODE] = source.metadata[_ALPHA_MODE]
                         # Without it, programs guess the rate of a WebM from times that are rounded to 1 ms.
                         stream.codec_context.framerate = self._form.fps
                         if self._soundtrack is not None:
@@ -223,7 +239,7 @@ class VideoSegment:
         container = _CONTAINERS[self._form.file_ending]
         self._container = av.open(self._target, "w", format=container, options=dict(_BITEXACT))
         stream: Any = self._container.add_stream(self._encoder.name, rate=self._form.fps)
-        stream.width, stream.height, stream.pix_fmt = picture.width, picture.height, self._encoder.pixel_format
+        stream.width, stream.height, stream.pix_fmt = picture.width, picture.height, picture.format.name
         stream.options = dict(self._encoder.options)
         if self._encoder.name == "libx265" and min(picture.width, picture.height) < _X265_LEAST_PX:
             stream.options = {**stream.options, "x265-params": f"{stream.options['x265-params']}:bframes=0"}

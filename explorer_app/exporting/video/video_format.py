@@ -12,7 +12,7 @@ from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.picture_format import MAX_WEBP_SIDE_PX
 from gpu_backend import dataclass
 
-CodecName = Literal["av1", "vp9", "prores", "h264", "h265", "gif", "apng", "webp"]
+CodecName = Literal["av1", "vp9", "prores", "prores4444", "h264", "h265", "gif", "apng", "webp"]
 
 HardwareName = Literal["nvenc", "videotoolbox", "qsv"]
 
@@ -80,8 +80,16 @@ class CodecFacts:
 
 CODECS: dict[CodecName, CodecFacts] = {
     "av1": CodecFacts("AV1", "The smallest files, for browsers of today.", (".webm", ".mp4"), 80, True),
-    "vp9": CodecFacts("VP9", "Small files, for every browser.", (".webm",), 80, True),
+    "vp9": CodecFacts("VP9", "Small files, for every browser.", (".webm",), 80, True, keeps_alpha=True),
     "prores": CodecFacts("ProRes", "10 bits, for editing programs; large files.", (".mov",), 80, True),
+    "prores4444": CodecFacts(
+        "ProRes 4444",
+        "10 bits, colour of every pixel, and transparency, for compositing; very large files.",
+        (".mov",),
+        80,
+        True,
+        keeps_alpha=True,
+    ),
     "h264": CodecFacts("H.264", "Plays everywhere, on televisions too.", (".mp4",), 80, True),
     "h265": CodecFacts("H.265", "Smaller than H.264, for devices that play it.", (".mp4",), 80, True),
     "gif": CodecFacts("GIF", "256 colours, for chats.", (".gif",), None, False, Fraction(50)),

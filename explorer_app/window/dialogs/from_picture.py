@@ -27,18 +27,21 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from explorer_app.controller import LEAST_PHOTO_PX, Photo, PhotoProjection, Preview
+from explorer_app.controller import Photo, PhotoProjection, Preview
 from explorer_app.window.canvas.frame_image import frame_image
 from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.gestures.plane_drag import ARROWS
 from explorer_app.window.look import ink, theme
-from gpu_backend import Crop, printable
+from gpu_backend import LEAST_PHOTO_PX, Crop, printable
 
 _VIEW_PX = 380
 _REACH_PX = 12
 _KEY_STEP = 0.01
 """Step of an arrow key, in the photo's shorter side."""
+_STOP_TIP = "End the search; the best latent so far becomes the picture and is kept."
+_STOP_UNTUNED = "Stop and keep leaves the tuning out."
+_STOP_TUNED = "The model is tuned as far as it is now."
 _HINT = "Frame the photo like the model's picture on the right, with the subject where its own is."
 
 
@@ -302,7 +305,6 @@ class FromPictureDialog(QDialog):
         self.start_button.setDefault(True)
         theme.set_role(self.start_button, "main")
         self.stop_button = QPushButton("Stop and keep")
-        self.stop_button.setToolTip("End the search; the best latent so far becomes the picture and is kept.")
         self.close_button = QPushButton("Cancel")
         self.close_button.setToolTip("Cancel the search and restore the former picture (Escape).")
         self.start_button.clicked.connect(lambda _=False: self._start())
@@ -373,10 +375,14 @@ class FromPictureDialog(QDialog):
         self.start_button.setVisible(not is_on)
         self.stop_button.setVisible(is_on)
         self.stop_button.setEnabled(self.nearest.is_searching and self._projection.phase == "searching")
+        is_ahead = self._projection.tuning_is_ahead
+        stop_note = "" if not self.tune_box.isChecked() else _STOP_UNTUNED if is_ahead else _STOP_TUNED
+        self.stop_button.setToolTip(f"{_STOP_TIP} {stop_note}".rstrip())
         self.bar.setVisible(is_on)
         self.bar.show_share(self._projection.share)
         if is_on:
-            self.text.setText(self._projection.text)
+            text = self._projection.text
+            self.text.setText(f"{text.rstrip('.')}. {_STOP_UNTUNED}" if is_ahead else text)
 
     @Slot(bool)
     def _end(self, has_taken: bool) -> None:

@@ -47,8 +47,11 @@ _BETWEEN = 24
 
 _HISTORY = 113
 
-_TIMELINE, _LOW_TIMELINE = 320, 236
-"""Height of the timeline, and its height in a low window, in px."""
+_TIMELINE, _LOW_TIMELINE, _LOWEST_TIMELINE = 320, 236, 140
+"""Height of the timeline, its height in a low window and in a very low one, in px."""
+
+_LOWEST = 420
+"""Below this height in px, the timeline leaves room for a picture."""
 
 _LEFT = 304
 """Smallest width of the left column, in px."""
@@ -140,7 +143,8 @@ def _explore(width: float, height: float, least_left: int) -> tuple[Column, ...]
 
 def _animate(width: float, height: float, least_left: int) -> tuple[Column, ...]:
     is_low = height < _LOW
-    timeline = Column("bottom", (("timeline", "history"),), _LOW_TIMELINE if is_low else _TIMELINE)
+    size = _LOWEST_TIMELINE if height < _LOWEST else _LOW_TIMELINE if is_low else _TIMELINE
+    timeline = Column("bottom", (("timeline", "history"),), size)
     if width < _TWO_COLUMNS:
         groups = (("library", "sliders", "pad", "latent", "mix", "controllers", "performance"),)
         return Column("left", groups, least_left, "library"), timeline

@@ -73,7 +73,7 @@ class Workspace(QMainWindow):
         self._own: dict[WorkspaceName, _Kept] = {}
         """Custom layouts by workspace; other workspaces use the first layout."""
         self._arranged: Layout | None = None
-        """The first layout in use; None while a custom layout is shown."""
+        """The first layout in use, maybe in place of a custom one that does not fit; None while one is shown."""
         self._hidden: QByteArray | None = None
         """Saved state that restores the panels while all are hidden."""
         self._is_arranging = False
@@ -177,7 +177,7 @@ class Workspace(QMainWindow):
 
     def _keep(self) -> None:
         kept = self._own.get(self._name)
-        if kept is not None:
+        if kept is not None and self._arranged is None:  # else the first layout stands in for it on a low screen
             kept.state = self.saveState(LAYOUT_VERSION)
 
     def _show_layout(self) -> None:
@@ -340,6 +340,8 @@ class Workspace(QMainWindow):
                 self._arranged = layout
                 with self._arranging():
                     self._resize_to(layout)
+        elif theme.is_on_low_screen(self) and self.minimumSizeHint().height() > self.height():
+            self._arrange(self._first())  # docks of a larger screen would lie over each other
         elif (kept := self._own.get(self._name)) is not None and kept.sizes:
             with self._arranging():
                 self._give_back(kept.sizes)

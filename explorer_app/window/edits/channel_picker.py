@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from explorer_app.session.local_edits import KIND_NAMES, bendable_layers
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap
+from explorer_app.window.controls.screen_fit import fit_to_screen
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
 from gpu_backend import MAX_BENDS, BendKind, ModelFacts
@@ -153,6 +154,8 @@ class ChannelPicker(QDialog):
         """Open, with a layer if it can be bent, and request its channels."""
         if layer in self._counts:
             self.layer.setCurrentText(layer)
+        if not self.isVisible():
+            fit_to_screen(self)
         self.show()
         self.raise_()
         self._request()

@@ -30,6 +30,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.settings import Settings
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.controls.screen_fit import fit_to_screen
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.destination_dialog import DestinationDialog
 from explorer_app.window.export.place_choices import PriorityBox
@@ -389,6 +390,7 @@ class ExportsDialog(QDialog):
         if progress is not None and progress.worker_names:
             dialog = WorkerLogDialog(self._export, progress.worker_names, self)
             dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+            fit_to_screen(dialog)
             dialog.show()
 
     def _change(self, job_id: str) -> None:
@@ -404,6 +406,7 @@ class ExportsDialog(QDialog):
             others = [job for job in export.jobs if job.is_unfinished and job.job_id != job_id]
             dialog = DestinationDialog(settings, record.place, self._settings, others, self, gpu_count=self._gpu_count)
             dialog.chosen.connect(lambda settings, place: export.redirect(job_id, settings, place))
+            fit_to_screen(dialog)
             dialog.open()
 
         export.with_settings(job_id, ask)

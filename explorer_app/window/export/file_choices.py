@@ -5,7 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 from typing import cast
 
-from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal
+from PySide6.QtCore import QObject, QSignalBlocker, Qt, Signal, Slot
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFormLayout, QWidget
 
 from explorer_app.exporting.errors import ExportError
@@ -117,6 +117,7 @@ class FileChoices(QObject):
         self.quality.valueChanged.connect(self.changed)
         self.smaller.toggled.connect(self.changed)
         self.size.editTextChanged.connect(self.changed)
+        self.size.activated.connect(self._show_start_of_size)
         self.fps.valueChanged.connect(self._rate_changed)
         self.encoder.currentIndexChanged.connect(self.changed)
         self.dpi.valueChanged.connect(self.changed)
@@ -261,6 +262,13 @@ class FileChoices(QObject):
         self._rate = self.fps.rate
         self.changed.emit()
 
+    @Slot()
+    def _show_start_of_size(self) -> None:
+        """Show how a size begins, which a narrow field would scroll out of sight."""
+        edit = self.size.lineEdit()
+        if edit is not None:
+            edit.home(False)
+
     def _offer_sizes(self) -> None:
         """Offer sizes in print for pictures, and keep what is chosen."""
         with QSignalBlocker(self.size):
@@ -271,6 +279,7 @@ class FileChoices(QObject):
             self.size.clear()
             self.size.addItems([rendered, *SIZES, *(() if self.is_video else PRINT_SIZES)])
             self.size.setCurrentText(text or self._settings.choice(self._size_key) or rendered)
+        self._show_start_of_size()
 
     def show_hardware(self, found: frozenset[tuple[CodecName, HardwareName]]) -> None:
         """Offer the hardware encoders of this machine."""

@@ -45,7 +45,7 @@ PRESETS: dict[PresetName, Preset] = {
     ),
     "sequence": Preset("Sequence", "One file per frame, for editing programs.", tuple(FORMATS), is_video=False),
     "web": Preset("Video for the web", "One file that browsers and phones play.", ("av1", "vp9", "h264", "h265")),
-    "editing": Preset("Video for editing", "One file of high quality for editing programs.", ("prores",)),
+    "editing": Preset("Video for editing", "One file of high quality for editing programs.", ("prores", "prores4444")),
     "gif": Preset("GIF", "A short animation that plays everywhere.", ("gif", "webp", "apng")),
 }
 

@@ -19,8 +19,9 @@ from PySide6.QtGui import (
     QPaintEvent,
     QPen,
     QResizeEvent,
+    QWheelEvent,
 )
-from PySide6.QtWidgets import QMenu, QSizePolicy, QToolTip, QWidget
+from PySide6.QtWidgets import QMenu, QScrollBar, QSizePolicy, QToolTip, QWidget
 
 from explorer_app.session.variations import Cell
 from explorer_app.window.canvas.canvas_view import is_smooth
@@ -35,6 +36,9 @@ _EDGE_PX = 3
 
 _SMALL_CELL_PX = 48
 """Side of a cell in px up to which the words in it and the gap to the next one are small."""
+
+_LEAST_CELL_PX = 40
+"""Side of a cell in px that a low view keeps, where the grid then scrolls; a narrow view has smaller cells."""
 
 _RADIUS = 5.0
 _BADGE_PX = 20
@@ -103,6 +107,9 @@ class CellsView(QWidget):
         self._empty = ""
         self.can_vary = True
         """Whether cells can be locked and picked."""
+        self.bar = QScrollBar(Qt.Orientation.Vertical, self)
+        self.bar.hide()
+        self.bar.valueChanged.connect(self.update)
         self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setMouseTracking(True)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
@@ -136,6 +143,7 @@ class CellsView(QWidget):
         if self._focus not in self._cells:
             self._focus = next((cell for cell, look in cells.items() if look.is_current), next(iter(cells), None))
         if is_other:
+            self._arrange()
             self._announce_side()
             self.update()
         else:
@@ -149,12 +157,20 @@ class CellsView(QWidget):
 
     def cell_rect(self, cell: Cell) -> QRectF:
         """Return the rectangle of a cell."""
-        rows, columns = self._shape
+        columns = self._shape[1]
         side, gap = self._side(), self._gap()
-        width, height = columns * (side + gap) - gap, rows * (side + gap) - gap
-        left, top = (self.width() - width) // 2, (self.height() - height) // 2
+        width, height = columns * (side + gap) - gap, self._cells_height()
+        left = (self.width() - width) // 2
+        top = _EDGE_PX - self.bar.value() if self._scrolls() else (self.height() - height) // 2
         down, right = cell[0] - self._first[0], cell[1] - self._first[1]
         return QRectF(left + right * (side + gap), top + down * (side + gap), side, side)
+
+    def _cells_height(self) -> int:
+        """Return the height of all rows, in px."""
+        return self._shape[0] * (self._side() + self._gap()) - self._gap()
+
+    def _scrolls(self) -> bool:
+        return self._cells_height() > self.height() - 2 * _EDGE_PX
 
     def _side(self) -> int:
         return max(8, self._side_with(self._gap())) if all(self._shape) else 0
@@ -164,13 +180,45 @@ class CellsView(QWidget):
         rows, columns = self._shape
         if not rows or not columns:
             return 0
-        width, height = self.width() - 2 * _EDGE_PX, self.height() - 2 * _EDGE_PX
-        return min((width + gap) // columns - gap, (height + gap) // rows - gap)
+        height = self.height() - 2 * _EDGE_PX
+        low, least = (height + gap) // rows - gap, theme.px(_LEAST_CELL_PX)
+        width = self.width() - 2 * _EDGE_PX - (2 * self.bar.sizeHint().width() if low < least else 0)
+        return min((width + gap) // columns - gap, max(low, least))
 
     def _gap(self) -> int:
         """Return the px between two cells: fewer between small ones, whose pictures need them."""
         usual = theme.px(_GAP_PX)
         return usual if self._side_with(usual) > theme.px(_SMALL_CELL_PX) else usual // 2
+
+    def _arrange(self) -> None:
+        """Fit the scroll bar to the cells, with the focused one in the middle."""
+        self.bar.setVisible(self._scrolls())
+        if self.bar.isHidden():
+            return
+        width = self.bar.sizeHint().width()
+        self.bar.setGeometry(self.width() - width, 0, width, self.height())
+        self.bar.setPageStep(self.height())
+        self.bar.setSingleStep(self._side() + self._gap())
+        self.bar.setRange(0, self._cells_height() + 2 * _EDGE_PX - self.height())
+        if self._focus is not None:
+            self.bar.setValue(self.bar.value() + round(self.cell_rect(self._focus).center().y() - self.height() / 2))
+
+    def _scroll_to_focus(self) -> None:
+        if self._focus is None or self.bar.isHidden():
+            return
+        rect = self.cell_rect(self._focus)
+        over, under = rect.top() - _EDGE_PX, rect.bottom() + _EDGE_PX - self.height()
+        if over < 0 or rect.height() > self.height():
+            self.bar.setValue(self.bar.value() + round(over))
+        elif under > 0:
+            self.bar.setValue(self.bar.value() + round(under))
+
+    def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802 - Qt's name
+        """Scroll a grid that is higher than the view."""
+        if self.bar.isHidden():
+            super().wheelEvent(event)
+        else:
+            self.bar.event(event)
 
     def _announce_side(self) -> None:
         if self._side():
@@ -322,6 +370,7 @@ class CellsView(QWidget):
             if changed is not None:
                 self.update(self.cell_rect(changed).toAlignedRect().adjusted(-3, -3, 3, 3))
         self._focus = cell
+        self._scroll_to_focus()
         self._describe()
 
     def _describe(self) -> None:
@@ -347,6 +396,7 @@ class CellsView(QWidget):
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802 - Qt's name
         """Announce the new side of the cells."""
         super().resizeEvent(event)
+        self._arrange()
         self._announce_side()
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name

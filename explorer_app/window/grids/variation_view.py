@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 from PySide6.QtCore import QRectF, Qt, Signal, Slot
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPaintEvent
-from PySide6.QtWidgets import QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSpacerItem, QVBoxLayout, QWidget
 
 from explorer_app.controller import Editing, Engine, VariationGrid
 from explorer_app.session.row_groups import range_name, range_text
@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
 _LOW_PX = 240
 """A grid that is lower has a bar of one line, and narrow gaps."""
+
+_LOWEST_PX = 150
+"""A grid that is lower has no line below the cells."""
 
 _TOO_FEW = "Keep at least two pictures (S) to mix them here: half of them as rows, half as columns."
 
@@ -50,7 +53,8 @@ class VariationView(QWidget):
         self._rows = QVBoxLayout(self)
         self._rows.addWidget(self.bar)
         self._rows.addWidget(self.cells, 1)
-        self._rows.addSpacing(theme.px(CAPTION_PX - 4))  # also while the canvas has no caption
+        self._caption_room = QSpacerItem(0, 0, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+        self._rows.addItem(self._caption_room)
         self._place()
         self.hide()
         stage.resized.connect(self._place)
@@ -94,6 +98,7 @@ class VariationView(QWidget):
         self.bar.set_is_low(is_low)
         edge, gap = theme.px(EDGE_PX), theme.px(4 if is_low else 10)
         self._rows.setContentsMargins(edge, gap, edge, 0)
+        self._fit_caption()
         self._rows.setSpacing(gap)
         if self.isVisible():
             self.raise_()  # above what the canvas places again, such as the badge of a layer
@@ -137,6 +142,7 @@ class VariationView(QWidget):
         empty = grid.error or (_TOO_FEW if kind == "mix" else "")
         self.cells.show_cells(looks, grid.shape, first, empty)
         self.bar.show_can_save(bool(looks))
+        self._fit_caption()
         self.update(self._caption_rect().toAlignedRect())
 
     def _look(self, cell: Cell) -> CellLook:
@@ -164,6 +170,16 @@ class VariationView(QWidget):
         )
 
     # -- painting ---------------------------------------------------------------------------------------------------
+
+    def _fit_caption(self) -> None:
+        """Make room for the line below the cells, also while the canvas has no caption."""
+        room = theme.px(CAPTION_PX - 4) if self._has_caption() else 0
+        if room != self._caption_room.sizeHint().height():
+            self._caption_room.changeSize(0, room, QSizePolicy.Policy.Minimum, QSizePolicy.Policy.Fixed)
+            self._rows.invalidate()
+
+    def _has_caption(self) -> bool:
+        return self.height() >= theme.px(_LOWEST_PX) or bool(self._grid.error)
 
     def _caption_rect(self) -> QRectF:
         return self._stage.caption_rect()
@@ -201,6 +217,9 @@ class VariationView(QWidget):
         well = QPainterPath()
         well.addRoundedRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5), theme.DOCK_RADIUS, theme.DOCK_RADIUS)
         painter.fillPath(well, QColor(tokens.well))
+        if not self._has_caption():
+            painter.end()
+            return
         line = self._caption_rect()
         painter.setFont(fonts.caption())
         metrics = painter.fontMetrics()

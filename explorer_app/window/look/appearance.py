@@ -8,13 +8,15 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.style_sheet import style_sheet
 from explorer_app.window.look.theme import DARK, LIGHT, Mode
+from gpu_backend import without_collections
 
 
 class _Appearance:
-    """The chosen mode, and whether the system's colour scheme is being followed."""
+    """The chosen mode, whether the system's colour scheme is being followed, and the state of `apply`."""
 
     mode: Mode = "system"
     is_following = False
+    is_applying = is_due = False
 
 
 def mode() -> Mode:
@@ -25,9 +27,26 @@ def mode() -> Mode:
 def apply(app: QApplication, mode: Mode = "system") -> None:
     """Apply a mode to the application; "system" follows changes of the system's colour scheme.
 
-    May be called at any time; open windows update immediately.
+    May be called at any time; open windows update immediately. Called from within, as by a system that answers to a
+    requested scheme with another one, it takes effect when the call under way ends.
+
+    Qt goes through a list of all widgets while it sets a style sheet, and crashes if one of them is deleted meanwhile.
+    So no garbage is collected until then, where widgets' handlers of events would otherwise do it.
     """
-    _Appearance.mode = mode
+    _Appearance.mode, _Appearance.is_due = mode, True
+    if _Appearance.is_applying:
+        return
+    _Appearance.is_applying = True
+    try:
+        with without_collections():
+            while _Appearance.is_due:
+                _Appearance.is_due = False
+                _apply(app, _Appearance.mode)
+    finally:
+        _Appearance.is_applying = False
+
+
+def _apply(app: QApplication, mode: Mode) -> None:
     hints = app.styleHints()
     if not _Appearance.is_following:
         _Appearance.is_following = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, QTimer, Slot
 from PySide6.QtWidgets import QWidget
 
-from explorer_app.controller import Engine, ExportQueueController
+from explorer_app.controller import Engine, ExportQueueController, Files
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.shell.status_bar import StatusBar
 from explorer_app.window.shell.top_bar import TopBar
@@ -16,9 +16,10 @@ _SPEED_MS = 250
 
 
 class Bars(QObject):
-    """Shows model, device and speed in the top bar, loading and export in the status bar, the model in the title.
+    """Shows model, device and speed in the top bar, loading and export in the status bar.
 
-    The message strip closes messages that a change of device or export made needless.
+    The title names project and model. The message strip closes messages that a change of device or export made
+    needless.
     """
 
     def __init__(
@@ -29,6 +30,7 @@ class Bars(QObject):
         strip: MessageStrip,
         engine: Engine,
         export: ExportQueueController,
+        files: Files,
     ) -> None:
         super().__init__(window)
         self._window = window
@@ -37,6 +39,7 @@ class Bars(QObject):
         self._strip = strip
         self._engine = engine
         self._export = export
+        self._files = files
         self._speed_timer = QTimer(self, singleShot=True, interval=_SPEED_MS)
         self._speed_timer.timeout.connect(self._show_speed)
         engine.model_changed.connect(self._show_model)
@@ -44,6 +47,7 @@ class Bars(QObject):
         engine.model.loading_changed.connect(self._show_loading)
         engine.preview.statistics_changed.connect(self._statistics_changed)
         export.changed.connect(self._show_export)
+        files.project_changed.connect(self._show_title)
         self._show_model()
         self._show_export()
         self._show_speed()
@@ -56,8 +60,16 @@ class Bars(QObject):
     def _show_model(self) -> None:
         facts = self._engine.model.facts
         self._top.show_model(facts.name if facts else "", facts.path if facts else "")
-        self._window.setWindowTitle(f"{printable(facts.name)} – Latent Loom" if facts else "Latent Loom")
+        self._show_title()
         self._show_device()
+
+    @Slot()
+    def _show_title(self) -> None:
+        """Show the project's file, the model and the program."""
+        facts, project = self._engine.model.facts, self._files.project
+        names = [printable(project.name)] if project is not None else []
+        names += [printable(facts.name)] if facts is not None else []
+        self._window.setWindowTitle(" – ".join([*names, "Latent Loom"]))
 
     @Slot()
     def _show_device(self) -> None:

@@ -6,13 +6,10 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 
-from PySide6.QtCore import QSize
 from PySide6.QtWidgets import QDialog, QFileDialog, QWidget
 
 from explorer_app.settings import Settings
-
-FRAME = (16, 48)
-"""Allowance for the window manager's frame, in px; its true size is unknown until the window is shown."""
+from explorer_app.window.controls.screen_fit import fit_to_screen
 
 
 class Dialogs:
@@ -39,17 +36,13 @@ class Dialogs:
                 other.raise_()
                 other.activateWindow()
                 return
-        self._fit(dialog)
+        fit_to_screen(dialog)
         dialog.open()
 
     def show(self, dialog: QDialog) -> None:
         """Show a dialog beside which the window stays usable."""
-        self._fit(dialog)
+        fit_to_screen(dialog)
         dialog.show()
-
-    def _fit(self, dialog: QDialog) -> None:
-        room = self.window.screen().availableGeometry().size() - QSize(*FRAME)
-        dialog.resize(dialog.size().boundedTo(room))
 
     def choose_file(self, purpose: str, title: str, files: str, then: Callable[[Path], None]) -> None:
         """Choose an existing file and pass it to `then`; `files` is Qt's name filter."""

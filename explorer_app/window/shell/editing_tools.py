@@ -17,6 +17,7 @@ from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.drag_bar import DragBar
 from explorer_app.window.canvas.mask_brush import FROZEN, MaskBrush
 from explorer_app.window.canvas.point_tool import PointTool
+from explorer_app.window.controls.screen_fit import fit_to_screen
 
 if TYPE_CHECKING:
     from explorer_app.window.dialogs.from_picture import FromPictureDialog
@@ -172,6 +173,8 @@ class EditingTools(QObject):
             self.dialog.close()
         dialog = self.dialog = FromPictureDialog(photo, self._projection, self._engine.preview, self._window())
         dialog.finished.connect(self._forget_dialog)
+        dialog.adjustSize()
+        fit_to_screen(dialog)
         dialog.show()
 
     @Slot()

@@ -285,7 +285,7 @@ class MainWindow(QMainWindow):
         engine.model_changed.connect(self._show_model)
         self._live.learning_changed.connect(self.message_strip.close_needless)
         self._editing.history_changed.connect(self.message_strip.close_needless)
-        self._bars = Bars(self, self.top_bar, self.status_bar, self.message_strip, engine, self._export)
+        self._bars = Bars(self, self.top_bar, self.status_bar, self.message_strip, engine, self._export, self._files)
         strip, has_snapshot = self.message_strip, self._snapshots.has
         self._picture_state = PictureState(self.state, strip, self.docks, engine, has_snapshot, self)
         self._action_states = ActionStates(self.actions_by_key, engine, editing, self._export, self)

@@ -9,8 +9,8 @@ from PySide6.QtGui import QAction
 from PySide6.QtWidgets import QMainWindow, QWidget
 
 from explorer_app.settings import Settings
+from explorer_app.window.controls.screen_fit import FRAME
 from explorer_app.window.look import theme
-from explorer_app.window.shell.dialogs import FRAME
 from explorer_app.window.shell.picture_area import PictureArea
 
 _FIRST_SIZE = (1600, 980)

@@ -14,7 +14,7 @@ from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.session import Session
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.timeline_scene import Scene
-from explorer_app.window.timeline.track_rows import TrackRow, row_of
+from explorer_app.window.timeline.track_rows import TrackRow, fitted_name, row_of
 
 Samples = Sequence[tuple[Fraction, Any]]
 Takes = Mapping[str, Sequence[Samples]]
@@ -57,7 +57,7 @@ def paint_takes(painter: QPainter, scene: Scene, takes: Takes, width: int) -> No
             painter.setPen(QColor(tokens.bad_text))
             painter.setFont(fonts.table())
             label = QRectF(theme.px(22), y + theme.px(3), scene.axis.left - theme.px(28), theme.px(16))
-            name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, int(label.width()))
+            name = fitted_name(row, painter.fontMetrics(), label.width())
             painter.drawText(label, Qt.AlignmentFlag.AlignVCenter, name)
         painter.save()
         painter.setClipRect(QRectF(scene.axis.left, scene.ruler_px, width - scene.axis.left, y + row.height))

@@ -14,7 +14,7 @@ from explorer_app.session.timeline.evaluation import sampled
 from explorer_app.session.tracks import WALK
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.timeline_scene import LOOP_PX, Scene
-from explorer_app.window.timeline.track_rows import TrackRow, times_of, value_text, visible_keys
+from explorer_app.window.timeline.track_rows import TrackRow, fitted_name, times_of, value_text, visible_keys
 
 _CURVE_STEP_PX = 2.0
 _DOT_PX = 4.0
@@ -92,7 +92,7 @@ def _paint_label(painter: QPainter, scene: Scene, row: TrackRow) -> None:
     painter.setPen(QColor(tokens.dim) if muted else _ink(row))
     has_value = row.has_curve or (row.track.keys and not row.has_pictures and row.track.path != WALK)
     room = width - theme.px(22) - (theme.px(54) if has_value else theme.px(6))
-    name = painter.fontMetrics().elidedText(row.name, Qt.TextElideMode.ElideRight, int(room))
+    name = fitted_name(row, painter.fontMetrics(), room)
     painter.drawText(QRectF(theme.px(22), y + theme.px(3), room, theme.px(16)), Qt.AlignmentFlag.AlignVCenter, name)
     painter.setFont(fonts.caption())
     painter.setPen(QColor(tokens.dim))

@@ -6,6 +6,9 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
 
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QFontMetrics
+
 from explorer_app.session.parameter_names import parameter_name
 from explorer_app.session.parameters import parameter
 from explorer_app.session.session import Session
@@ -159,3 +162,8 @@ def _detail(track: Track) -> str:
 def row_at(rows: Sequence[TrackRow], y: float) -> TrackRow | None:
     """Return the row at a height in px from the first row."""
     return next((row for row in rows if row.top <= y < row.top + row.height), None)
+
+
+def fitted_name(row: TrackRow, metrics: QFontMetrics, room_px: float) -> str:
+    """Return a track's name in so many px, cut in the middle: style channels of a layer differ at the end."""
+    return metrics.elidedText(row.name, Qt.TextElideMode.ElideMiddle, int(room_px))

@@ -54,7 +54,9 @@ class ToRgbOp(GpuOp):
         if blended is None or steps[1].main is not blended.blend:
             return None
         display = _display_of(blended)
-        recipe = _recipe(blended.main.attributes, MIDDLE if display is None else display.attributes.middle, has_blend=True)
+        recipe = _recipe(
+            blended.main.attributes, MIDDLE if display is None else display.attributes.middle, has_blend=True
+        )
         return 2, Fused((recipe,), partial(self.plain, blended, context, ""))
 
     def plain(self, step: FusedStep, context: LoweringContext, reason: str) -> Built:

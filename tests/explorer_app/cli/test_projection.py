@@ -16,6 +16,7 @@ from PIL import Image
 from explorer_app.cli import projection
 from explorer_app.cli.arguments import UsageError
 from explorer_app.cli.projection import _jobs
+from explorer_app.exporting.picture import read_picture
 from gpu_backend import PhotoTuning, Projection, read_latent, read_model
 from tests.helpers.command import Command
 from tests.helpers.networks import make_stylegan2
@@ -62,7 +63,7 @@ def test_a_folder_of_pictures_becomes_a_folder_of_w_rows(command: Command, photo
     folder = photo.parent / "photos"
     folder.mkdir()
     for name in ("b.jpg", "a.png"):
-        Image.new("RGB", (8, 8)).save(folder / name)
+        Image.new("RGB", (16, 16)).save(folder / name)
     (folder / "notes.txt").write_text("no picture")
     assert command("project", folder, "--out", photo.parent / "out", *QUICK).status == 0
     assert sorted(path.name for path in (photo.parent / "out").iterdir()) == ["a.npz", "b.npz"]
@@ -88,7 +89,7 @@ def test_a_folder_that_was_stopped_goes_on_with_the_pictures_that_are_left(comma
     photos.mkdir()
     out.mkdir()
     for name in ("a.png", "b.png"):
-        Image.new("RGB", (8, 8)).save(photos / name)
+        Image.new("RGB", (16, 16)).save(photos / name)
     (out / "a.npz").write_text("of the first run")
     words = ("project", photos, "--out", out, *QUICK)
     assert "--resume" in command(*words).sentence
@@ -203,6 +204,27 @@ def test_a_model_or_picture_that_cannot_be_projected_is_refused_with_a_sentence(
     assert "holds no pictures" in command("project", folder / "empty", "--out", out).sentence
     assert "from 1 to 100,000" in command("project", photo, "--out", out, "--steps", 0).sentence
     assert "from 0 up" in command("project", photo, "--out", out, "--seed", -1).sentence
+
+
+def test_a_picture_of_a_pixel_is_refused_and_the_others_of_its_folder_are_projected(
+    command: Command, photo: Path
+) -> None:
+    folder = photo.parent
+    Image.new("RGB", (1, 1)).save(folder / "dot.png")
+    sentence = command("project", folder / "dot.png", "--out", folder / "dot.npz", *QUICK).sentence
+    assert sentence == "dot.png should have at least 16 x 16 pixels, but has 1 x 1."
+    outcome = command("project", folder, "--out", folder / "out", *QUICK)
+    assert outcome.status == 2
+    assert sentence in outcome.err
+    assert [path.name for path in (folder / "out").iterdir()] == ["photo.npz"]
+
+
+def test_what_was_found_for_a_photo_is_rendered(command: Command, photo: Path) -> None:
+    found, out = photo.parent / "photo.npz", photo.parent / "out"
+    assert command("project", photo, "--out", found, *QUICK).status == 0
+    outcome = command("render", "--from", found, "--outdir", out)
+    assert outcome.status == 0, outcome.err
+    assert read_picture(out / "photo.png").request.blend[0][0].latent.point == read_latent(found)
 
 
 def test_a_full_disk_is_answered_with_what_continues(

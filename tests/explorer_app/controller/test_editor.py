@@ -13,10 +13,12 @@ from explorer_app.session.edits import (
     Edit,
     GoToSeed,
     RemoveSource,
+    RemoveStyleChannel,
     set_transform,
     set_truncation,
 )
 from explorer_app.session.history import KeptSession
+from explorer_app.session.local_edits import StyleChannel
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import ModelReference, Position, Session, Source
 from gpu_backend import Latent, Noise, Transform, Truncation
@@ -120,6 +122,15 @@ def test_removing_a_source_ends_gestures_that_count_sources() -> None:
     assert [source.strengths for source in editor.session.mix] == [(0.5,)]
     editor.undo()
     assert [source.strengths for source in editor.session.mix] == [(0.0,), (0.5,)]
+
+
+def test_a_gesture_that_moves_what_is_removed_does_not_bring_it_back() -> None:
+    editor = Editor(Session(style_channels=(StyleChannel("b8.conv0", 5),)))
+    editor.edit(SetParameter("style/b8.conv0/5", 0.5), False, 0.0, "midi")
+    editor.edit(RemoveStyleChannel("b8.conv0", 5), True, 0.1)
+    assert editor.session.style_channels == ()
+    editor.undo()
+    assert editor.session.style_channel("b8.conv0", 5).amount == 0.5
 
 
 def test_undo_during_two_gestures_takes_back_the_newest_of_them() -> None:

@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -193,15 +194,40 @@ def test_the_project_that_was_opened_or_saved_last_is_known_until_a_new_session(
     assert files.project is None
     for name in ("a.loom", "b.loom"):
         files.save_session(folder / name)
+        open_harness.until(partial(open_harness.has_said, f"Saved {name}."))
         assert files.project == folder / name
-        open_harness.until(lambda name=name: f"Saved {name}." in open_harness.said())
+    (folder / "file").write_bytes(b"")
+    files.save_session(folder / "file" / "c.loom")
+    open_harness.until(lambda: open_harness.said(Level.ERROR))
+    assert files.project == folder / "b.loom", "the other one was not written"
     files.open(folder / "a.loom")
     open_harness.until(lambda: files.project == folder / "a.loom")
     files.open(folder / "none.loom")
-    open_harness.until(lambda: open_harness.said(Level.ERROR))
+    open_harness.until(lambda: len(open_harness.said(Level.ERROR)) == 2)
     assert files.project == folder / "a.loom"
     files.new_session()
     assert files.project is None
+
+
+def test_the_session_of_the_last_start_knows_its_project(open_harness: Harness) -> None:
+    open_harness.controller.files.save_session(open_harness.folder / "häuser.loom")
+    second = open_harness.reopened()  # before the message that it was saved
+    second.start()
+    assert second.controller.files.project == open_harness.folder / "häuser.loom"
+    second.rest()
+    second.controller.files.new_session()
+    third = second.reopened()
+    third.start()
+    assert third.controller.files.project is None
+
+
+def test_a_damaged_note_of_the_project_is_ignored(open_harness: Harness) -> None:
+    folder = open_harness.controller._autosave.folder
+    assert folder is not None
+    for content in (b"", b"[]", b'{"path": 3}', b'{"path": "a.loom"}'):
+        (folder / "project.json").write_bytes(content)
+        open_harness.controller.files.restore_project()
+        assert open_harness.controller.files.project is None
 
 
 def test_a_project_opens_with_the_playhead_where_it_was_saved(open_harness: Harness) -> None:
@@ -294,7 +320,9 @@ def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the
     editing.edit(SetTimeline(with_key(Timeline(), "truncation.psi", Fraction(0), 0.25)))
     playback.seek(Fraction(3))
     editing.edit(SetParameter("truncation.psi", 0.9))
-    before = editing.session
+    before, earlier = editing.session, harness.folder / "morning.loom"
+    files.save_session(earlier)
+    harness.until(lambda: files.project == earlier)
     if is_file:
         files.open_session(path)
     else:
@@ -305,8 +333,10 @@ def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the
         while editing.session.timeline == other.timeline:
             editing.undo()
         assert (editing.session, playback.time) == (before, 3)
+        assert files.project == earlier
         editing.redo()
         assert playback.time == 0
+        assert files.project == (path if is_file else None)
         while editing.history.can_redo:
             editing.redo()
         assert editing.session == other

@@ -288,6 +288,18 @@ def test_a_model_that_is_tuned_is_kept_beside_the_model_and_opened(search: Searc
     assert "tuned to lake" in search.harness.said(Level.INFO)[-1]
 
 
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_search_that_is_stopped_before_its_tuning_says_that_nothing_was_tuned(search: Search, tune: bool) -> None:
+    assert search.projection.begin(Path("/photos/lake.jpg"), CROP, tune=tune)
+    search.renders.advance(2)
+    assert search.projection.tuning_is_ahead == tune
+    search.projection.stop()
+    said = search.harness.said(Level.INFO)[-1]
+    assert said.startswith("The latent of lake is kept")
+    assert ("kept without a tuned model, since the search was ended early;" in said) == tune
+    assert not search.projection.tuning_is_ahead
+
+
 def test_without_a_model_nothing_begins(search: Search) -> None:
     search.renders.model = None
     assert not search.projection.begin(Path("garden.jpg"), CROP)

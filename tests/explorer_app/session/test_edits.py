@@ -1,4 +1,5 @@
 from dataclasses import replace
+from fractions import Fraction
 
 from explorer_app.session.edits import (
     PLACE,
@@ -12,8 +13,10 @@ from explorer_app.session.edits import (
     set_truncation,
 )
 from explorer_app.session.parameters import SetParameter
+from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
+from explorer_app.session.tracks import Key, Timeline, Track
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point
 from tests.helpers.edits import set_noise, whole_slider
 from tests.helpers.requests import point_of
@@ -83,6 +86,20 @@ def test_sources_are_added_changed_and_taken_away() -> None:
     assert [(item.label, item.strengths) for item in session.mix] == [("seed 1", (1.0,)), ("seed 3", (0.5, 0.5))]
     assert [item.label for item in RemoveSource(0).apply(session).mix] == ["seed 3"]
     assert [item.latent for item in resolve(session).blend[0][0].latent.mix] == [source(1).latent, source(3).latent]
+
+
+def test_tracks_and_patches_of_a_source_go_with_it_and_those_of_later_ones_follow_them() -> None:
+    key = Key(Fraction(1), 0.5)
+    paths = ("mix/0/strength", "mix/1/strength", "mix/2/strength/1", "noise.gain")
+    session = replace(
+        AddSources((source(1), source(2), source(3))).apply(PLAIN),
+        timeline=Timeline(tuple(Track(path, (key,)) for path in paths)),
+        patches=(Patch("osc/1", "mix/1/strength"), Patch("osc/2", "mix/2/strength")),
+    )
+    removed = RemoveSource(1).apply(session)
+    assert [item.label for item in removed.mix] == ["seed 1", "seed 3"]
+    assert [track.path for track in removed.timeline.tracks] == ["mix/0/strength", "mix/1/strength/1", "noise.gain"]
+    assert [patch.parameter for patch in removed.patches] == ["mix/1/strength"]
 
 
 def test_a_session_resolves_to_its_plane_point_with_everything_on_top() -> None:

@@ -12,7 +12,8 @@ from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
 from explorer_app.exporting.recipe_text import as_python
 from explorer_app.session.adapting import adapt, fit_edits
-from explorer_app.session.edits import AddBend, AddStyleChannels, RemoveBend, RemoveStyleChannel
+from explorer_app.session.edits import AddBend, AddStyleChannels, RemoveBend, RemoveBlend, RemoveStyleChannel
+from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import (
     LayerBend,
     StyleChannel,
@@ -28,11 +29,14 @@ from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session
 from explorer_app.session.session_json import SessionFileError, session_from_json, session_to_json
 from explorer_app.session.timeline.edits import with_key
+from explorer_app.session.timeline.evaluation import keyed_at
 from explorer_app.session.timeline.states import states_between
+from explorer_app.session.tracks import STATE, Key, Timeline, Track
 from gpu_backend import (
     MAX_BENDS,
     MAX_STYLE_OFFSETS,
     Bend,
+    Latent,
     LocalEdits,
     Model,
     Noise,
@@ -100,6 +104,31 @@ def test_a_search_keeps_channels_that_keys_or_controllers_move_through_rest() ->
     session = replace(session, timeline=with_key(session.timeline, keyed.path, Fraction(1), 0.5))
     session = replace(session, patches=(Patch("audio/beat", played.path, 0.0, 1.0, "add"),))
     assert AddStyleChannels(()).apply(session).style_channels == (keyed, played)
+
+
+def test_what_is_removed_takes_its_tracks_and_patches_along() -> None:
+    blend = LocalBlend(2, Latent())
+    paths = ("style/b8.conv0/5", "bend/1/gain", "bend/1/on", "blend/2/strength", "truncation.psi", "bend/10/gain")
+    timeline = Timeline(tuple(Track(path, (Key(Fraction(1), 0.5),)) for path in paths))
+    patches = tuple(Patch("audio/a/beat", path) for path in ("style/b8.conv0/5", "bend/1/gain", "truncation.psi"))
+    session = replace(SESSION, blends=(blend,), timeline=timeline, patches=patches)
+    for edit in (RemoveStyleChannel("b8.conv0", 5), RemoveBend(1), RemoveBlend(2)):
+        session = edit.apply(session)
+    assert [track.path for track in session.timeline.tracks] == ["truncation.psi", "bend/10/gain"]
+    assert [patch.parameter for patch in session.patches] == ["truncation.psi"]
+    at_rest = keyed_at(session, 1.0)
+    assert (at_rest.style_channels, at_rest.bends, at_rest.blends) == ((), (MOVE,), ())
+
+
+def test_a_style_channel_at_rest_in_keys_of_pictures_does_not_come_back_with_them() -> None:
+    used, resting = StyleChannel("b8.conv0", 6, 1.0), StyleChannel("b8.conv0", 7)
+    state = Session(style_channels=(used, resting))
+    timeline = Timeline((Track(STATE, (Key(Fraction(0), state),)),))
+    session = replace(state, timeline=timeline)
+    for channel in (6, 7):
+        session = RemoveStyleChannel("b8.conv0", channel).apply(session)
+    assert session.style_channels == ()
+    assert keyed_at(session, 0.0).style_channels == (used,), "what the picture of a key shows is the key's"
 
 
 def test_both_come_back_from_a_file_and_a_damaged_one_is_refused() -> None:

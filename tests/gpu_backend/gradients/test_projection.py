@@ -13,7 +13,18 @@ import pytest
 import torch
 from PIL import Image
 
-from gpu_backend import Bend, Crop, LocalEdits, LoomError, Model, RequestError, open_features, open_photo, read_photo
+from gpu_backend import (
+    LEAST_PHOTO_PX,
+    Bend,
+    Crop,
+    LocalEdits,
+    LoomError,
+    Model,
+    RequestError,
+    open_features,
+    open_photo,
+    read_photo,
+)
 from gpu_backend.gradients.encoder import PictureEncoder
 from gpu_backend.gradients.latents import latent_statistics, sample_w
 from gpu_backend.gradients.matched_drafts import MatchedDrafts
@@ -448,15 +459,15 @@ def test_photos_are_cropped_to_their_centre_and_turned_as_the_camera_says(tmp_pa
     assert read_photo(folder / "wide.png", 8).min() > 0.9
     assert read_photo(folder / "wide.png", 8, crop=Crop(0.0, 4.0, 16.0)).max() == -1.0
     assert read_photo(folder / "wide.png", 8, crop=Crop(45.0, 15.0, 90.0)).max() == -1.0, "kept inside the picture"
-    tall = np.zeros((10, 10, 3), np.uint8)
-    tall[:5] = (255, 0, 0)
+    tall = np.zeros((16, 16, 3), np.uint8)
+    tall[:8] = (255, 0, 0)
     exif = Image.Exif()
     exif[0x0112] = 3  # upside down
     Image.fromarray(tall).save(folder / "turned.png", exif=exif)
-    turned = read_photo(folder / "turned.png", 10)
+    turned = read_photo(folder / "turned.png", 16)
     assert turned[0, 0].max() == -1.0
     assert turned[0, -1].min() == 1.0
-    Image.new("RGBA", (4, 4), (255, 255, 255, 0)).save(folder / "clear.png")
+    Image.new("RGBA", (16, 16), (255, 255, 255, 0)).save(folder / "clear.png")
     assert read_photo(folder / "clear.png", 4).max() == -1.0
     assert read_photo(folder / "wide.png", 8, channels=1).shape == (1, 8, 8)
 
@@ -499,6 +510,14 @@ def test_a_file_that_is_no_picture_is_refused_by_name(tmp_path: Path) -> None:
         read_photo(path, 8)
     with pytest.raises(RequestError, match="1, 3 or 4 channels"):
         read_photo(path, 8, channels=2)
+
+
+def test_a_photo_of_few_pixels_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "line.png"
+    Image.new("RGB", (40, LEAST_PHOTO_PX - 1)).save(path)
+    with pytest.raises(LoomError, match=r"line\.png should have at least 16 x 16 pixels, but has 40 x 15\."):
+        read_photo(path, 8)
+    assert open_photo(path, "L")[1] == (40, 15), "a mask may be smaller"
 
 
 def test_pictures_may_be_lists_and_tensors(network: DifferentiableNetwork) -> None:

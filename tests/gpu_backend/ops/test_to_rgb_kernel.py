@@ -98,8 +98,8 @@ def test_the_picture_of_a_kept_second_latent_takes_its_share(side: int, mask_sid
     step, bias, blend = step_of(3, side, adds=True), bias_of(3), KeptSecond("second", 2, "mask", mask_side)
 
     def image_of(blend: KeptSecond | None) -> NDArray[Any]:
-        picture = {"parts": "parts", "image": "image", "previous": "before"}
-        return run_built(to_rgb(step, bias, 2, part_count=1, blend=blend, **picture), inputs)["image"]
+        built = to_rgb(step, bias, 2, parts="parts", part_count=1, image="image", previous="before", blend=blend)
+        return run_built(built, inputs)["image"]
 
     shares = enlarged(torch.from_numpy(mask), side)[..., None].numpy()
     alone, second = image_of(None), inputs["second"][2]

@@ -20,14 +20,15 @@ from explorer_app.exporting.manifest import manifest_bytes, read_manifest
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
 from explorer_app.exporting.video.animation import AnimationCodec
 from explorer_app.exporting.video.animation_files import write_apng, write_gif
-from explorer_app.exporting.video.video_format import CODECS, VideoFormat, video_format_of_path
+from explorer_app.exporting.video.libav import VideoCodec
+from explorer_app.exporting.video.video_format import CODECS, CodecName, VideoFormat, video_format_of_path
 from explorer_app.session.session import ModelReference
 from gpu_backend import Disk, Frame, FrameTimings, Latent, Point, Recipe, RenderRequest
 from tests.helpers.failing_disk import FullDisk, MortalDisk, PowerCutError
 from tests.helpers.fake_engine import fake_frame
 
 SIDE = 64
-VIDEOS = ("av1", "vp9", "prores", "h264", "h265")
+VIDEOS = ("av1", "vp9", "prores", "prores4444", "h264", "h265")
 ANIMATIONS = ("gif", "apng", "webp")
 needs_av = pytest.mark.skipif(importlib.util.find_spec("av") is None, reason="PyAV is not installed; pip install av")
 Folder = dict[str, bytes]
@@ -193,8 +194,60 @@ def test_a_video_is_tagged_as_bt709_in_limited_range_at_its_rate(tmp_path: Path,
         context = stream.codec_context
         assert (context.color_range, context.colorspace) == (1, 1)
         assert next(container.decode(stream)).colorspace == 1
-        assert context.pix_fmt == ("yuv422p10le" if codec == "prores" else "yuv420p")
+        # FFmpeg decodes 4444 with the 12 bits that it may have.
+        assert context.pix_fmt == {"prores": "yuv422p10le", "prores4444": "yuv444p12le"}.get(codec, "yuv420p")
         assert float(stream.average_rate or 0) == pytest.approx(29.97, abs=0.2)
+
+
+@needs_av
+@pytest.mark.parametrize(
+    ("codec", "quality", "tag"),
+    [("prores", 95, "apch"), ("prores", 80, "apcn"), ("prores", 20, "apco"), ("prores4444", 80, "ap4h")],
+)
+def test_a_prores_says_which_of_its_kinds_it_is(tmp_path: Path, codec: CodecName, quality: int, tag: str) -> None:
+    import av
+
+    settings = replace(settings_for(tmp_path, codec), video=VideoFormat(codec, fps=Fraction(2), quality=quality))
+    export(settings)
+    with av.open(str(settings.single_path)) as container:
+        assert container.streams.video[0].codec_context.codec_tag == tag
+
+
+@needs_av
+@pytest.mark.parametrize("codec", ["vp9", "prores4444"])
+def test_a_video_keeps_the_transparency_of_its_frames_over_all_segments(tmp_path: Path, codec: CodecName) -> None:
+    import av
+
+    form = VideoFormat(codec, fps=Fraction(2))
+    video = VideoCodec(form, (SIDE, SIDE))
+    pixels = np.full((SIDE, SIDE, 4), (30, 60, 200, 255), np.uint8)
+    pixels[SIDE // 2 :, : SIDE // 2, 3] = 128
+    pixels[SIDE // 2 :, SIDE // 2 :, 3] = 0
+    segments = []
+    for place in range(2):
+        encoder = video.encoder()
+        for _ in range(4):
+            frame = replace(fake_frame(RenderRequest("m", ())), pixels=pixels, has_alpha=True)
+            encoder.add(video.converted(frame))
+        segments.append(tmp_path / f"{place}{form.file_ending}")
+        segments[-1].write_bytes(encoder.finish())
+    target = tmp_path / "whole"
+    video.join(segments, 8, target, "")
+    with av.open(str(target)) as container:
+        stream = container.streams.video[0]
+        if codec == "vp9":
+            assert {key.lower(): value for key, value in stream.metadata.items()}["alpha_mode"] == "1"
+        # FFmpeg's own decoder of VP9 leaves alpha out.
+        decoder = av.CodecContext.create("libvpx-vp9", "r") if codec == "vp9" else stream.codec_context
+        shown = [
+            picture.to_ndarray(format="bgra")
+            for packet in container.demux(stream)
+            for picture in decoder.decode(packet)
+        ]
+    assert len(shown) == 8
+    for picture in shown:
+        for (y, x), alpha in (((10, 10), 255), ((50, 10), 128), ((50, 50), 0)):
+            assert abs(int(picture[y, x, 3]) - alpha) <= 2
 
 
 @needs_av

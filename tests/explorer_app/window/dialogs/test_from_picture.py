@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 from PIL import Image
-from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtCore import QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
@@ -136,6 +137,33 @@ def test_a_tuning_is_requested_by_its_box(host: ToolsHost, controller: FakeContr
     QTest.mouseClick(dialog.start_button, LEFT)
     assert controller.projection_renders.tuned == [True]
     assert not dialog.tune_box.isEnabled()
+    dialog.close()
+
+
+def test_a_search_that_is_stopped_before_its_tuning_says_that_it_goes_without(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    dialog, renders, said = opened(host, controller, photo), controller.projection_renders, "leaves the tuning out."
+    dialog.tune_box.click()
+    QTest.mouseClick(dialog.start_button, LEFT)
+    assert dialog.text.text() == f"Preparing: opening the network for gradients. Stop and keep {said}"
+    renders.advance(2)
+    assert dialog.text.text().endswith(f". Stop and keep {said}")
+    assert dialog.stop_button.toolTip().endswith(said)
+    tuned = ProjectionReport("weights", 5, 150, 0.1, 64)
+    controller.photo_projection.take_advanced(ProjectionAdvanced(renders.number, tuned, None))
+    assert said not in dialog.text.text()
+    assert said not in dialog.stop_button.toolTip()
+    dialog.close()
+
+
+def test_it_fits_on_a_low_screen(
+    host: ToolsHost, controller: FakeController, photo: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    dialog = opened(host, controller, photo)
+    assert dialog.width() < 640
+    assert dialog.height() < 360
     dialog.close()
 
 

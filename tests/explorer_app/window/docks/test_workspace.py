@@ -6,7 +6,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from PySide6.QtCore import QEvent, QObject, QPoint, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QRect, Qt
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QApplication, QTabBar, QWidget
 from pytestqt.qtbot import QtBot
@@ -55,6 +56,30 @@ def test_docks_and_size_come_back(make: Make, controller: FakeController, settin
     assert dock(second, "mix").isHidden()
     assert dock(second, "model").isFloating()
     assert dock(second, "latent").isVisible()
+
+
+def test_docks_of_a_larger_screen_do_not_lie_over_each_other_on_a_low_one_and_come_back(
+    make: Make, controller: FakeController, settings: Settings, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = make(controller)
+    wait_for_layout(first, 1280, 720)
+    first.workspace.tabifyDockWidget(dock(first, "mix"), dock(first, "layers"))
+    dock(first, "layers").toggleViewAction().trigger()
+    first.workspace.splitDockWidget(dock(first, "latent"), dock(first, "layers"), Qt.Orientation.Vertical)
+    QApplication.processEvents()
+    first.close()
+    own = settings.values.layouts["explore"]
+
+    with monkeypatch.context() as low:
+        low.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+        second = make(FakeController())
+        wait_for_layout(second, 640, 320)
+        seen = [each for each in second.docks.values() if is_uncovered(each) and not each.isHidden()]
+        assert len(seen) > 1
+        for one, other in pairwise(sorted(seen, key=lambda each: (each.x(), each.y()))):
+            assert not one.geometry().intersects(other.geometry())
+        second.close()
+    assert stored_layout(settings.values.layouts["explore"]).state == stored_layout(own).state  # type: ignore[union-attr]
 
 
 class Painted(QObject):

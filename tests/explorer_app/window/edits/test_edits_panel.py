@@ -6,7 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtGui import QColor, QImage
+from PySide6.QtCore import QRect
+from PySide6.QtGui import QColor, QImage, QScreen
 from PySide6.QtWidgets import QApplication
 from pytestqt.qtbot import QtBot
 
@@ -147,6 +148,15 @@ def test_a_picture_with_as_many_bends_as_it_may_have_is_said_to_be_full(panel: E
     panel.show_session(Session(bends=full.bends[1:]))
     assert panel.picker.add.isEnabled()
     assert panel.picker.about.text().endswith("channels chosen")
+    panel.picker.close()
+
+
+def test_the_picker_fits_on_a_low_screen(panel: EditsPanel, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    panel.open_picker()
+    assert panel.picker.width() < 640
+    assert panel.picker.height() < 360
+    assert panel.picker.channels.height() > theme.px(60)
     panel.picker.close()
 
 

@@ -265,6 +265,16 @@ def test_the_first_and_the_last_picture_are_shown(made: ExportDialog) -> None:
     assert shown == [QColor(Qt.GlobalColor.red), QColor(Qt.GlobalColor.blue)]
 
 
+def test_a_size_is_shown_from_its_start_on_in_a_narrow_field(made: ExportDialog) -> None:
+    size, field = made.files.size, made.files.size.lineEdit()
+    assert field is not None
+    made.presets.segments["web"].click()
+    assert field.cursorPosition() == 0
+    size.setCurrentIndex(size.findText("1920 × 1080"))
+    size.activated.emit(size.currentIndex())
+    assert field.cursorPosition() == 0
+
+
 def test_on_a_low_screen_the_buttons_stay_visible_and_the_choices_scroll(made: ExportDialog) -> None:
     made.resize(784, 452)
     QApplication.processEvents()
@@ -315,7 +325,8 @@ def test_a_background_is_offered_for_networks_with_transparent_parts(
         ("gif", "gif", True),
         ("gif", "apng", False),
         ("gif", "webp", False),
-        ("web", "vp9", True),
+        ("web", "av1", True),
+        ("web", "vp9", False),
         ("sequence", "jpeg", True),
         ("sequence", "png", False),
         ("still", "jpeg", True),

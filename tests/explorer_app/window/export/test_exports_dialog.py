@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
+from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QToolButton
 from pytestqt.qtbot import QtBot
@@ -338,6 +339,21 @@ def test_the_logs_of_a_farms_workers_are_shown_and_fetched_again(
     controller.export.log_arrived.emit("gpu1", None)
     assert log.text.toPlainText() == "12:02 rendered", "what was fetched stays to be read"
     assert log.state.text() == "The export has ended; `latentloom farm log gpu1` prints this log."
+    log.close()
+
+
+def test_the_logs_fit_on_a_low_screen(
+    dialog: ExportsDialog, controller: FakeController, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(QScreen, "availableGeometry", lambda _: QRect(0, 0, 640, 360))
+    job = record("walk", "running")
+    controller.export.current = job.job_id
+    controller.export.show_jobs(job)
+    controller.progress(ExportProgress("walk", 1, 9, workers=("gpu0 · 1 frame",), worker_names=("gpu0",)))
+    QTest.mouseClick(dialog.rows[0].logs, Qt.MouseButton.LeftButton)
+    (log,) = dialog.findChildren(WorkerLogDialog)
+    assert log.width() < 640
+    assert log.height() < 360
     log.close()
 
 

@@ -17,10 +17,11 @@ from explorer_app.session.edits import GoToSeed
 from explorer_app.session.variations import MIDDLE, Cell
 from explorer_app.window.grids.cells_view import CellLook, CellsView, fitting_word
 from explorer_app.window.grids.variation_view import VariationView
-from explorer_app.window.look import fonts
+from explorer_app.window.look import fonts, theme
 from explorer_app.window.shell.main_window import MainWindow
 from gpu_backend import RowRange
 from tests.helpers.fake_controller import FakeController, facts
+from tests.helpers.mouse import wheel
 from tests.helpers.windows import lay_out
 
 DIRECT = Qt.FindChildOption.FindDirectChildrenOnly
@@ -251,6 +252,33 @@ def test_small_cells_have_small_gaps_and_are_still_squares(view: VariationView, 
 def test_a_state_in_a_small_cell_is_shown_by_as_many_letters_as_fit(word: str, fits: str, shown: str) -> None:
     metrics = QFontMetrics(fonts.caption())
     assert fitting_word(word, metrics, metrics.horizontalAdvance(fits)) == shown
+
+
+def test_a_grid_that_is_higher_than_a_low_view_scrolls_with_cells_that_can_be_seen(qtbot: QtBot) -> None:
+    cells = CellsView()
+    qtbot.addWidget(cells)
+    cells.resize(300, 64)
+    looks = {
+        (row, column): CellLook("", is_current=(row, column) == MIDDLE)
+        for row in range(-2, 3)
+        for column in range(-2, 3)
+    }
+    cells.show_cells(looks, (5, 5), (-2, -2))
+    cells.show()
+    assert cells.bar.isVisible()
+    side = cells.cell_rect(MIDDLE).height()
+    assert side >= theme.px(40)
+    assert cells.cell_rect((0, 2)).right() < cells.bar.geometry().left()
+    assert cells.cell_rect(MIDDLE).center().y() == pytest.approx(32, abs=1), "the picture now is in the middle"
+    for key, cell in ((Qt.Key.Key_Up, (-2, 0)), (Qt.Key.Key_Down, (2, 0))):
+        while cells.focused != cell:
+            QTest.keyClick(cells, key)
+        assert QRectF(cells.rect()).contains(cells.cell_rect(cell))
+    wheel(cells, QPoint(100, 30), 1)
+    assert cells.cell_rect((2, 0)).bottom() > cells.height()
+    cells.resize(300, 400)
+    assert not cells.bar.isVisible()
+    assert QRectF(cells.rect()).contains(cells.cell_rect((2, 2)))
 
 
 def test_of_a_small_kept_picture_no_part_of_a_long_name_covers_it(qtbot: QtBot) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import groupby
+from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
@@ -35,6 +36,15 @@ def test_it_opens_on_the_picture(window: MainWindow, controller: FakeController,
     assert window.state.isHidden()
     assert window.canvas.hasFocus()
     qtbot.waitUntil(lambda: controller.engine.preview.frame in controller.engine.preview.painted)
+
+
+def test_its_title_names_the_project(window: MainWindow, controller: FakeController) -> None:
+    controller.files.project = Path("/films/häuser\n.loom")
+    controller.files.project_changed.emit()
+    assert window.windowTitle() == r"häuser\n.loom – Landscapes 256 – Latent Loom"
+    controller.files.project = None
+    controller.files.project_changed.emit()
+    assert window.windowTitle() == "Landscapes 256 – Latent Loom"
 
 
 def test_the_first_time_it_leaves_room_for_the_frame_around_it(
@@ -85,6 +95,20 @@ def test_on_a_low_screen_each_panel_fits_or_scrolls(low_window: MainWindow, work
         assert panel.height() >= panel.minimumSizeHint().height(), panel.key
         assert panel.geometry().right() < window.workspace.width(), panel.key
         assert panel.geometry().bottom() < window.workspace.height(), panel.key
+
+
+def test_on_a_low_screen_the_timeline_leaves_room_for_the_picture_and_for_cells_of_a_grid(
+    low_window: MainWindow, qtbot: QtBot
+) -> None:
+    window = low_window
+    window.resize(640, 320)
+    window.workspace.switch_to("animate")
+    qtbot.waitUntil(lambda: window.canvas.height() > 90)
+    window.actions_by_key["variations"].trigger()
+    QApplication.processEvents()
+    cells = window.variations.cells
+    assert cells.height() >= 48, "no line of text below takes their room"
+    assert next(iter(cells.cell_rect(cell) for cell in [cells.focused] if cell is not None)).width() >= theme.px(40)
 
 
 def test_the_bar_of_dragging_is_one_line_on_a_low_screen(
