@@ -65,6 +65,8 @@ class Message:
         The file or folder that was written, which the window can show, copy and let a user drag.
     picture
         A picture among what was written, which the window can copy; None where `file` is the picture, or none is.
+    about
+        The file that could not be read or written; of a note, the file with which that has succeeded since.
     """
 
     level: Level
@@ -75,6 +77,7 @@ class Message:
     is_logged: bool = False
     file: Path | None = None
     picture: Path | None = None
+    about: Path | None = None
 
 
 Subscriber = Callable[[Message], None]
@@ -111,12 +114,13 @@ class MessageLog:
         is_logged: bool = False,
         file: Path | None = None,
         picture: Path | None = None,
+        about: Path | None = None,
     ) -> Message:
         """Store a message and pass it to every subscriber, on the calling thread."""
         sentence, details = printable_sentence(sentence), printable_lines(details)
         with self._lock:
             self._count += 1
-            message = Message(level, sentence, details, self._count, action, is_logged, file, picture)
+            message = Message(level, sentence, details, self._count, action, is_logged, file, picture, about)
             self._messages.append(message)
             subscribers = tuple(self._subscribers)
         for subscriber in subscribers:
@@ -137,14 +141,21 @@ class MessageLog:
         """Post a warning: something is not quite as requested."""
         return self.post(Level.WARNING, sentence, details, action)
 
-    def error(self, sentence: str, details: str = "") -> Message:
+    def error(self, sentence: str, details: str = "", *, about: Path | None = None) -> Message:
         """Post an error: something failed."""
-        return self.post(Level.ERROR, sentence, details)
+        return self.post(Level.ERROR, sentence, details, about=about)
 
-    def exception(self, error: BaseException, level: Level = Level.ERROR) -> Message:
+    def exception(self, error: BaseException, level: Level = Level.ERROR, *, about: Path | None = None) -> Message:
         """Post an exception: its own sentence if it has one, otherwise a general one with the traceback as details."""
         sentence, details = describe(error)
-        return self.post(level, sentence, details)
+        return self.post(level, sentence, details, about=about)
+
+    def settle(self, path: Path) -> None:
+        """Note that what failed with a file has succeeded now: errors about it are out of date."""
+        with self._lock:
+            newest = next((item for item in reversed(self._messages) if item.about == path), None)
+        if newest is not None and newest.level is Level.ERROR:
+            self.post(Level.NOTE, f"What failed with {path.name} has succeeded now.", about=path)
 
     def subscribe(self, subscriber: Subscriber) -> Callable[[], None]:
         """Call `subscriber` with every stored message, then with every new one.

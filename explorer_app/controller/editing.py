@@ -521,7 +521,7 @@ class Editing(QObject):
             if self.history.next_number > number:
                 self.announce_edit("")  # a step of what edits by itself, with nothing to redo after it, is its end
         else:
-            replaced = self._leave_project(left)
+            replaced = self._leave_projects(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s
             if replaced is None and (is_undo or self.session.timeline != timeline) and not is_here:
@@ -529,14 +529,23 @@ class Editing(QObject):
             self.stepped.emit()
         self._show()
 
-    def _leave_project(self, left: History) -> Session | None:
-        """Return the session that a project replaced, if its first step was just undone; move the playhead with it."""
-        project, is_undone = self._playheads.project_between(left, self.history)
-        if project is None:
+    def _leave_projects(self, left: History) -> Session | None:
+        """Leave and enter the projects that begin between the step that was left and this one, with the playhead.
+
+        Returns
+        -------
+        The session that a project replaced, if its first step was the last one to be undone.
+        """
+        history = self.history
+        projects, is_undone = self._playheads.projects_between(left, history), history.position < left.position
+        if not projects:
             return None
-        self.stay_at(project.time_s if is_undone else project.later_s)
-        self.project_left.emit(project.number, is_undone)
-        return replace(project.session, model=self.session.model) if is_undone else None
+        self.stay_at(projects[-1].time_s if is_undone else projects[-1].later_s)
+        for project in projects:
+            self.project_left.emit(project.number, is_undone)
+        if not is_undone or history.entries[history.position + 1].number != projects[-1].number:
+            return None
+        return replace(projects[-1].session, model=self.session.model)
 
     def _lacks_some_of(self, step: Session, before: ModelFacts | None) -> bool:
         """Return whether the session is a step as the model that was open until now could show it."""

@@ -170,7 +170,7 @@ class ExportQueueController(QObject):
     def resume(self, manifest: Path | str) -> None:
         """Continue the sequence of a manifest, with its model, which is opened first if its file is found."""
         path = Path(manifest)
-        self._pending.read(lambda: read_manifest(path), self._resume_manifest)
+        self._pending.read(lambda: read_manifest(path), self._resume_manifest, path)
 
     @Slot(str)
     def resume_job(self, job_id: str) -> None:

@@ -28,7 +28,15 @@ class FileWorker(QObject):
         self._executor = ThreadPoolExecutor(1, thread_name_prefix="files")
         self._is_closed = False
 
-    def submit(self, task: Callable[[], object], *, done: str = "", failed: str = "", file: Path | None = None) -> None:
+    def submit(
+        self,
+        task: Callable[[], object],
+        *,
+        done: str = "",
+        failed: str = "",
+        file: Path | None = None,
+        about: Path | None = None,
+    ) -> None:
         """Run a task soon.
 
         Parameters
@@ -40,14 +48,24 @@ class FileWorker(QObject):
             error.
         file
             The file that was written, which the message offers to open.
+        about
+            The file that is read or written; success closes earlier errors about it. `file` if None.
         """
         if not self._is_closed:
-            self._executor.submit(self._run, task, done, failed, file)
+            self._executor.submit(self._run, task, done, failed, file, about or file)
 
-    def fetch(self, task: Callable[[], Result], take: Callable[[Result], object], *, failed: str = "") -> None:
+    def fetch(
+        self,
+        task: Callable[[], Result],
+        take: Callable[[Result], object],
+        *,
+        failed: str = "",
+        about: Path | None = None,
+    ) -> None:
         """Run a task soon; `take` gets its result on the GUI thread, never before this returns.
 
-        An error is shown after `failed` as in `submit`, and `take` is not called; nor is it after `close`.
+        An error is shown after `failed` and about `about` as in `submit`, and `take` is not called; nor is it after
+        `close`.
         """
 
         def run() -> None:
@@ -55,7 +73,7 @@ class FileWorker(QObject):
             self._results.append(lambda: take(result))
             self._fetched.emit()
 
-        self.submit(run, failed=failed)
+        self.submit(run, failed=failed, about=about)
 
     def close(self) -> None:
         """Finish what was submitted and end the thread. May be called twice."""
@@ -67,14 +85,18 @@ class FileWorker(QObject):
         while self._results and not self._is_closed:
             self._results.popleft()()
 
-    def _run(self, task: Callable[[], object], done: str, failed: str, file: Path | None) -> None:
+    def _run(self, task: Callable[[], object], done: str, failed: str, file: Path | None, about: Path | None) -> None:
         try:
             task()
         except Exception as error:
             if failed and isinstance(error, OSError):
-                self._messages.error(f"{failed} ({error.strerror or error}); choose another place.", str(error))
+                self._messages.error(
+                    f"{failed} ({error.strerror or error}); choose another place.", str(error), about=about
+                )
             else:
-                self._messages.exception(error)
+                self._messages.exception(error, about=about)
         else:
+            if about is not None:
+                self._messages.settle(about)
             if done:
                 self._messages.info(done, file=file)

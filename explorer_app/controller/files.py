@@ -22,7 +22,7 @@ from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_file import load_photo
 from explorer_app.controller.project_place import ProjectPlace
-from explorer_app.controller.restoring import Restoring, difference, picture_session
+from explorer_app.controller.restoring import Restoring, difference, picture_session, waiting
 from explorer_app.controller.thumbnail_service import ThumbnailService
 from explorer_app.exporting.errors import NoRecipeError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
@@ -173,12 +173,13 @@ class Files(QObject):
             else:
                 self.take_picture(path, document)
 
-        self._pending.read(read, take)
+        self._pending.read(read, take, path)
 
     def open_photo(self, path: Path | str) -> None:
         """Read a picture whose latent is to be searched; `photo_opened` brings it."""
         path = Path(path)
-        self._worker.fetch(lambda: load_photo(path), self.photo_opened.emit, failed=f"{path.name} could not be read")
+        failed = f"{path.name} could not be read"
+        self._worker.fetch(lambda: load_photo(path), self.photo_opened.emit, failed=failed, about=path)
 
     def take_picture(self, path: Path, document: PictureDocument) -> None:
         """Restore the session of a picture that was read from a file."""
@@ -208,7 +209,7 @@ class Files(QObject):
             session, model = file.session, file.session.model
             self._restore(Restoring(session, model, what, path.parent, steps, project=path, time_s=file.time_s))
 
-        self._pending.read(lambda: _load(path), take)
+        self._pending.read(lambda: _load(path), take, path)
 
     def save_session(self, path: Path | str) -> None:
         """Write the session, its history and the kept sessions to a `.loom` file."""
@@ -229,12 +230,12 @@ class Files(QObject):
             if self._project_count == count:  # else another project was opened meanwhile
                 self._set_project(path)
 
-        self._worker.fetch(write, take, failed=f"{path.name} could not be saved")
+        self._worker.fetch(write, take, failed=f"{path.name} could not be saved", about=path)
 
     def import_latent(self, path: Path | str) -> None:
         """Show w rows from a file (.npz, .npy, .pt) in place of the seed plane's point, as one undo step."""
         path = Path(path)
-        self._pending.read(lambda: _only_latent(path), lambda stored: self._take_latent(path, stored))
+        self._pending.read(lambda: _only_latent(path), lambda stored: self._take_latent(path, stored), path)
 
     def _open_tensors(self, path: Path) -> None:
         """Open a file of torch: rows of w if that is what it holds, else a model."""
@@ -254,13 +255,14 @@ class Files(QObject):
         if facts is not None and (stored.w_dim != facts.w_dim or stored.num_ws not in (1, facts.num_ws)):
             self._messages.error(
                 f"{path.name} has {stored.num_ws} rows of {stored.w_dim} numbers, but {facts.name} takes "
-                f"{facts.num_ws} of {facts.w_dim}; it belongs to another model."
+                f"{facts.num_ws} of {facts.w_dim}; it belongs to another model.",
+                about=path,
             )
             return
         session = with_rows(self._editing.session, stored)
         restoring = Restoring(session, session.model, f"The latent {path.name}", label="Import latent")
         if facts is None or self._model.loading is not None:
-            self._pending.wait_until_open(restoring)
+            self._wait(restoring)
         else:
             self._apply(restoring, facts)
 
@@ -275,6 +277,7 @@ class Files(QObject):
             lambda: gpu_backend.write_latent(path, stored),
             done=f"Saved {path.name}.",
             failed=f"{path.name} could not be saved",
+            about=path,
         )
 
     def import_kept(self, path: Path | str) -> None:
@@ -292,7 +295,7 @@ class Files(QObject):
                 if stored.w_dim == facts.w_dim and stored.num_ws in (1, facts.num_ws)
             ]
             if len(fitting) < len(latents):
-                self._messages.error(f"{path.name} has latents of another model than {facts.name}.")
+                self._messages.error(f"{path.name} has latents of another model than {facts.name}.", about=path)
                 return
             now_s = time.time()
             base = as_still(self._editing.session)
@@ -303,9 +306,8 @@ class Files(QObject):
             count = len(kept) - self._editing.kept.add(kept)
             self._messages.info(f"{count:,} latent{'' if count == 1 else 's'} from {path.name} kept.")
 
-        self._worker.fetch(
-            lambda: gpu_backend.read_latents(path, MAX_KEPT), take, failed=f"{path.name} could not be read"
-        )
+        failed = f"{path.name} could not be read"
+        self._worker.fetch(lambda: gpu_backend.read_latents(path, MAX_KEPT), take, failed=failed, about=path)
 
     def export_latents(self, sessions: Sequence[tuple[str, Session]], path: Path | str) -> None:
         """Write the w rows of named sessions to an .npz file, once the open model has computed them."""
@@ -318,6 +320,7 @@ class Files(QObject):
                 lambda: gpu_backend.write_latents(path, pairs),
                 done=f"Saved {path.name}.",
                 failed=f"{path.name} could not be saved",
+                about=path,
             )
 
         if self._model.facts is None:
@@ -351,9 +354,17 @@ class Files(QObject):
             if loading is None or Path(loading.path) != path:
                 self._model.open(path)
         elif facts is None or loading is not None:
-            self._pending.wait_until_open(restoring)
+            self._wait(restoring)
         else:
             self._apply(restoring, facts)
+
+    def _wait(self, restoring: Restoring) -> None:
+        """Hold a document until the model that is being opened is open, without one until the user opens any."""
+        if self._model.loading is not None:
+            self._pending.wait_until_open(restoring)
+        else:
+            self._pending.wait_for_any(restoring)
+            self._messages.warning(waiting(restoring))
 
     def _apply(self, restoring: Restoring, facts: ModelFacts) -> None:
         """Show a document with the open model, with a message if it is not the document's own model."""
@@ -394,6 +405,8 @@ class Files(QObject):
         restoring, facts = self._pending.take_waiting(), self._model.facts
         if restoring is not None and facts is not None:
             self._apply(restoring, facts)
+        elif restoring is not None:
+            self._wait(restoring)
 
     @Slot()
     def _follow_model(self) -> None:

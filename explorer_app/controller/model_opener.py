@@ -194,6 +194,7 @@ class ModelOpener(QObject):
     def take_opened(self, event: ModelOpened) -> None:
         """Make the model of a new renderer the open one; another one that was requested since is still being opened."""
         self._opened, self._expected = event, None
+        self._messages.settle(Path(event.facts.path))
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
@@ -227,7 +228,7 @@ class ModelOpener(QObject):
             self._refuse(event.path, event.error)
 
     def _refuse(self, path: Path, error: BaseException) -> None:
-        self._messages.exception(error)
+        self._messages.exception(error, about=path)
         self._stop_expecting()
         if not path.exists():
             self._settings.forget_model(str(path))

@@ -63,6 +63,13 @@ def picture_session(document: PictureDocument) -> Session:
     )
 
 
+def waiting(restoring: Restoring) -> str:
+    """Return the message for a document that waits, since no model is open and its own was not found."""
+    model = restoring.model
+    why = f" was made with {model.name or 'an unnamed model'}, which was not found; it" if model.model_id else ""
+    return f"{restoring.what}{why} is shown once you open its model: File > Open model."
+
+
 def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]) -> tuple[str, str]:
     """Return the message and its details for a document that another model shows."""
     name = restoring.model.name or "an unnamed model"

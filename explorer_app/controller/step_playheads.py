@@ -55,9 +55,10 @@ class StepPlayheads:
         self._projects = {step: kept for step, kept in self._projects.items() if step in there}
         self._projects[project.number] = project
 
-    def project_between(self, left: History, now: History) -> tuple[ReplacedProject | None, bool]:
-        """Return the project whose first step was just undone or redone, if it was one, and whether it was undone."""
-        way = now.position - left.position
-        step = left.current if way < 0 else now.current
-        project = None if step is None or abs(way) != 1 else self._projects.get(step.number)
-        return project, way < 0
+    def projects_between(self, left: History, now: History) -> list[ReplacedProject]:
+        """Return the projects whose first steps were undone or redone on the way from one step to another, in order."""
+        first, last = sorted((left.position, now.position))
+        passed = now.entries[first + 1 : last + 1]
+        if now.position < left.position:
+            passed = passed[::-1]
+        return [self._projects[step.number] for step in passed if step.number in self._projects]

@@ -28,6 +28,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "files.new_session",
         "File",
         "Begin again with the open model: an empty timeline, nothing set, nothing mapped. Undo brings back what was.",
+        "model",
         starts_section=True,
     ),
     ActionSpec(
@@ -65,6 +66,7 @@ ACTIONS: tuple[ActionSpec, ...] = (
         "files.export_latent",
         "File",
         "Save the picture's w rows to a .npz, .npy or .pt file.",
+        "picture",
     ),
     ActionSpec(
         "open-picture",

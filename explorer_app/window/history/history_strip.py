@@ -134,6 +134,7 @@ class HistoryStrip(QWidget):
         if has_model != self._has_model:
             self._has_model = has_model
             self._show_steps()
+            self._show_kept()
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Pass a picture to both lists."""
@@ -161,7 +162,8 @@ class HistoryStrip(QWidget):
         here = history.current.number if history.current is not None else -1
         at_kept = next((row for row, entry in enumerate(shown) if entry.number == here), -1)
         self.kept.can_move = key is None and len(shown) == len(history.kept)
-        self.kept.say_empty("No name contains these words" if history.kept else "Keep a step (S) to find it here")
+        none_kept = "Keep a step (S) to find it here" if self._has_model else "Open a model to keep its pictures"
+        self.kept.say_empty("No name contains these words" if history.kept else none_kept)
         self.kept.show_entries(shown, frozenset(entry.number for entry in shown), at_kept)
         self.order.setText(f"{_ORDERS[self._order][0]} ▾")
 

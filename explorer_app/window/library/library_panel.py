@@ -74,6 +74,7 @@ class LibraryPanel(QWidget):
         super().__init__(parent)
         self.setAccessibleName("Library")
         self._history = History()
+        self._has_model = True
         self._order: Order = "own"
         self.signature_of: Callable[[int], Signature] = lambda number: None
         self.shown_signature: Callable[[], Signature] = lambda: None
@@ -126,6 +127,12 @@ class LibraryPanel(QWidget):
         self._history = history
         self._show()
 
+    def set_has_model(self, has_model: bool) -> None:
+        """Set whether a model is open: without one there is nothing to keep."""
+        if has_model != self._has_model:
+            self._has_model = has_model
+            self._show()
+
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show a requested picture; its likeness is known now, too."""
         self.grid.show_thumbnail(key, image)
@@ -165,7 +172,8 @@ class LibraryPanel(QWidget):
             shown.sort(key=lambda entry: distances[entry.number])
         here = history.current.number if history.current is not None else -1
         current = next((row for row, entry in enumerate(shown) if entry.number == here), -1)
-        empty = "No name or tag contains these words." if history.kept else "Press K to keep a picture here."
+        none_kept = "Press K to keep a picture here." if self._has_model else "Open a model to keep its pictures."
+        empty = "No name or tag contains these words." if history.kept else none_kept
         self.grid.show_entries(tuple(shown), current, empty)
         self.order.setText(f"{_ORDERS[self._order]} ▾")
 

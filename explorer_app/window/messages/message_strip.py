@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from functools import partial
+from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
@@ -87,7 +88,7 @@ class MessageStrip(QWidget):
 
     def _post(self, message: Message) -> None:
         """Queue a message on the posting thread, and forward it to the GUI thread."""
-        if message.level > Level.NOTE:
+        if message.level > Level.NOTE or message.about is not None:
             self._incoming.append(message)
             self._arrived.emit()
 
@@ -95,6 +96,9 @@ class MessageStrip(QWidget):
     def _take(self) -> None:
         while self._incoming:
             message = self._incoming.popleft()
+            if message.level is Level.NOTE:
+                self._close_about(message.about)
+                continue
             same = next((line for line in (*self._lines, *self._hidden) if line.says(message)), None)
             if same is not None:
                 same.repeat()
@@ -103,6 +107,12 @@ class MessageStrip(QWidget):
                 same.closed.connect(partial(self._close_line, same))
             if same is not None and same not in self._lines:
                 self._show_line(same)
+
+    def _close_about(self, path: Path | None) -> None:
+        """Close the errors about a file: what failed has succeeded."""
+        for line in (*self._hidden, *self._lines):
+            if line.message.about == path:
+                self._close_line(line)
 
     def _show_line(self, line: MessageLine) -> None:
         """Show a line below the others, in place of one if there are three."""

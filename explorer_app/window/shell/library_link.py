@@ -46,6 +46,7 @@ class LibraryLink(QObject):
         super().__init__(parent)
         self._panel = panel
         self._editing = editing
+        self._model = engine.model
         self._preview = engine.preview
         self._files = files
         self._thumbnails = thumbnails
@@ -64,9 +65,15 @@ class LibraryLink(QObject):
         panel.copy_requested.connect(self._copy)
         panel.export_requested.connect(self._export)
         panel.import_requested.connect(self._import)
-        engine.model_changed.connect(panel.grid.forget_pictures)
+        engine.model_changed.connect(self._show_model)
         editing.history_changed.connect(self._show)
+        self._show_model()
         self._show()
+
+    @Slot()
+    def _show_model(self) -> None:
+        self._panel.grid.forget_pictures()
+        self._panel.set_has_model(self._model.facts is not None)
 
     @Slot()
     def _show(self) -> None:

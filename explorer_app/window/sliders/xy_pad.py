@@ -96,6 +96,7 @@ class PadField(QWidget):
         self._clock = QElapsedTimer()
         self._way = PointerPath(self._follow, self)
         self._names = ("", "")
+        self._hint = ""
         self._has_moved = False
 
     @property
@@ -113,6 +114,11 @@ class PadField(QWidget):
         """Show the names of both directions."""
         self._names = across, up
         self.setAccessibleDescription(f"{across} to the right, {up} upwards")
+        self.update()
+
+    def show_hint(self, text: str) -> None:
+        """Show what is missing in place of the middle lines; an empty text shows them."""
+        self._hint = text
         self.update()
 
     # -- gestures ---------------------------------------------------------------------------------------------------
@@ -231,6 +237,12 @@ class PadField(QWidget):
         painter.setBrush(QColor(tokens.well))
         painter.drawRoundedRect(frame, theme.RADIUS, theme.RADIUS)
         area = self._area()
+        if self._hint:
+            painter.setFont(fonts.body())
+            painter.setPen(QColor(tokens.dim))
+            painter.drawText(area, int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap), self._hint)
+            painter.end()
+            return
         painter.setPen(QPen(QColor(tokens.edge), 1))
         middle = area.center()
         painter.drawLine(QPointF(area.left(), middle.y()), QPointF(area.right(), middle.y()))
@@ -359,6 +371,8 @@ class XyPad(QWidget):
             box.setCurrentIndex(index if index >= 0 else min(place, box.count() - 1))
         for part in (self.across, self.up, self.field, self.draw):
             part.setEnabled(bool(self._axes))
+        none_found = "Open a model to move its directions" if facts is None else "Find directions first (Ctrl+D)"
+        self.field.show_hint("" if self._axes else none_found)
         self._show()
 
     def show_session(self, session: Session) -> None:

@@ -58,6 +58,9 @@ _HINTS = (
 )
 """What an empty timeline says."""
 
+_NO_MODEL_HINTS = ("Open a model to animate its pictures", "Open a model first")
+"""What it says without a model."""
+
 _CENTRED = int(Qt.AlignmentFlag.AlignCenter) | int(Qt.TextFlag.TextWordWrap)
 
 _ZOOM_REST_MS = 200
@@ -66,9 +69,10 @@ _COPIES = Qt.KeyboardModifier.AltModifier | Qt.KeyboardModifier.ControlModifier
 """A key is copied while one of these is held: many window managers take a drag with Alt for moving the window."""
 
 
-def fitting_hint(metrics: QFontMetrics, area: QRect) -> str:
+def fitting_hint(metrics: QFontMetrics, area: QRect, *, has_model: bool = True) -> str:
     """Return what an empty timeline says: the longest wording that fits into an area, or nothing."""
-    return next((text for text in _HINTS if area.contains(metrics.boundingRect(area, _CENTRED, text))), "")
+    hints = _HINTS if has_model else _NO_MODEL_HINTS
+    return next((text for text in hints if area.contains(metrics.boundingRect(area, _CENTRED, text))), "")
 
 
 class TimelineView(QAbstractScrollArea):
@@ -265,7 +269,7 @@ class TimelineView(QAbstractScrollArea):
         painter.setPen(theme.alpha(theme.current().dim, 1.0))
         edge = theme.px(32)  # right of the playhead at the start
         area = self.viewport().rect().adjusted(int(self.axis.left) + edge, self.scene.ruler_px, -edge, 0)
-        painter.drawText(area, _CENTRED, fitting_hint(painter.fontMetrics(), area))
+        painter.drawText(area, _CENTRED, fitting_hint(painter.fontMetrics(), area, has_model=self.isEnabled()))
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Keep the timeline fitted, or its scale."""
@@ -276,9 +280,9 @@ class TimelineView(QAbstractScrollArea):
         self._arrange()
 
     def changeEvent(self, event: QEvent) -> None:  # noqa: N802
-        """Repaint in another theme or font."""
+        """Repaint in another theme or font, and with or without a model."""
         super().changeEvent(event)
-        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange):
+        if event.type() in (QEvent.Type.PaletteChange, QEvent.Type.FontChange, QEvent.Type.EnabledChange):
             self._redraw()
 
     def _set_timeline(self, timeline: Timeline) -> None:

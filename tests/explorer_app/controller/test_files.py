@@ -342,6 +342,33 @@ def test_undoing_another_project_brings_back_the_picture_beside_the_keys_and_the
         assert editing.session == other
 
 
+def test_a_click_on_a_far_step_follows_the_projects_between_as_undo_does(open_harness: Harness) -> None:
+    harness, path = open_harness, open_harness.folder / "evening.loom"
+    editing, playback, files = harness.controller.editing, harness.controller.playback, harness.controller.files
+    files.save_session(path)
+    harness.until(lambda: files.project == path)
+    for seed in (5, 6):
+        editing.edit(GoToSeed(seed))
+    last_of_file = editing.history.position
+    playback.seek(Fraction(3))
+    files.new_session()
+    editing.edit(GoToSeed(7))
+    earlier = harness.folder / "morning.loom"
+    files.save_session(earlier)
+    harness.until(lambda: files.project == earlier)
+    files.new_session()
+    editing.edit(GoToSeed(8))
+    newest = editing.history.position
+    editing.go_to(last_of_file - 1)
+    assert (harness.x, files.project, playback.time) == (5.0, path, 3)
+    editing.go_to(newest)
+    assert (harness.x, files.project, playback.time) == (8.0, None, 0)
+    editing.go_to(last_of_file)
+    assert (harness.x, files.project, playback.time) == (6.0, path, 3)
+    editing.go_to(last_of_file + 2)
+    assert (harness.x, files.project) == (7.0, None), "its later name is that of its file, the step is before it"
+
+
 def test_a_new_session_that_changes_nothing_leaves_later_steps_alone(open_harness: Harness) -> None:
     editing, playback = open_harness.controller.editing, open_harness.controller.playback
     for _ in range(2):
@@ -383,6 +410,59 @@ def test_a_session_of_an_unknown_model_at_the_start_is_shown_with_the_bundled_on
     harness.until(lambda: harness.controller.editing.session.truncation.psi == 0.2)
     assert harness.controller.engine.model.is_bundled
     assert "zebras, which was not found" in harness.said(Level.WARNING)[0]
+
+
+def test_a_document_that_waits_since_no_model_is_open_says_so_and_is_shown_with_the_next_one(
+    harness: Harness,
+) -> None:
+    from explorer_app.session.session import ModelReference
+
+    harness.bundled = None  # as if the installation were damaged
+    harness.path("zebras").write_text("broken")
+    zebras = ModelReference(str(harness.path("zebras")), "zebras", "f" * 64)
+    session = Session(model=zebras, truncation=Truncation(0.2))
+    save_session(harness.folder / "far.loom", session)
+    save_session(harness.folder / "new.loom", Session(truncation=Truncation(0.3)))
+    harness.controller.start()
+    harness.controller.files.open(harness.folder / "far.loom")
+    harness.until(
+        lambda: harness.has_said(
+            "The session far.loom was made with zebras, which was not found; it is shown once you open its model"
+        )
+    )
+    harness.controller.files.open(harness.folder / "new.loom")
+    harness.until(lambda: harness.has_said("The session new.loom is shown once you open its model"))
+    harness.controller.files.open_model(harness.path("zebras"))
+    harness.until(lambda: harness.said(Level.ERROR)[1:])
+    harness.open("dogs")
+    harness.until(lambda: harness.controller.editing.session.truncation.psi == 0.3)
+
+
+def test_an_error_about_a_file_is_out_of_date_once_the_file_is_opened_or_saved(open_harness: Harness) -> None:
+    harness, files = open_harness, open_harness.controller.files
+    target = harness.folder / "later" / "a.loom"
+    target.parent.write_bytes(b"")
+
+    def errors() -> list[Path | None]:
+        return [item.about for item in harness.messages.messages if item.level is Level.ERROR]
+
+    def is_settled(path: Path) -> bool:
+        return any(item.about == path and item.level is Level.NOTE for item in harness.messages.messages)
+
+    files.save_session(target)
+    harness.until(lambda: errors() == [target])
+    target.parent.unlink()
+    target.parent.mkdir()
+    files.save_session(target)
+    harness.until(lambda: is_settled(target))
+    model = harness.folder / "b.pkl"
+    files.open(model)
+    harness.until(lambda: errors() == [target, model])
+    assert not is_settled(model)
+    harness.path("dogs").rename(model)
+    files.open(model)
+    harness.until(lambda: is_settled(model))
+    harness.rest()
 
 
 def test_an_export_writes_every_frame_while_the_preview_goes_on(open_harness: Harness) -> None:

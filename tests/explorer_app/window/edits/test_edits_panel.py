@@ -132,8 +132,10 @@ def test_another_model_has_its_own_layers_and_none_has_no_panel(panel: EditsPane
     layers = [panel.picker.layer.itemText(index) for index in range(panel.picker.layer.count())]
     assert LAYER in layers
     assert not any(layer.endswith((".torgb", ".skip")) for layer in layers)
+    assert panel.no_model.isHidden()
     panel.show_model(None, None)
-    assert not panel.isEnabled()
+    assert panel.lists.isHidden()
+    assert not panel.no_model.isHidden()
     assert panel.picker.layer.count() == 0
     assert not panel.picker.add.isEnabled()
 

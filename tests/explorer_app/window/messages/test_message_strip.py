@@ -64,6 +64,21 @@ def test_a_message_closes_once_its_action_is_needless_and_is_not_shown_later(
     assert sentences(strip) == ["Done."]
 
 
+def test_an_error_about_a_file_closes_once_the_file_is_opened(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    names = ("a.pkl", "b.pkl", "c.pkl", "d.pkl")
+    for name in names:
+        messages.error(f"{name} was not opened.", about=Path(name))
+    qtbot.waitUntil(lambda: len(strip.lines) == 3)
+    for name in ("a.pkl", "c.pkl", "c.pkl", "e.pkl"):  # the first one gave its place to the last
+        messages.settle(Path(name))
+    qtbot.waitUntil(lambda: sentences(strip) == ["b.pkl was not opened.", "d.pkl was not opened."])
+    assert len([item for item in messages.messages if item.level is Level.NOTE]) == 2
+    messages.error("a.pkl was not opened.", about=Path("a.pkl"))
+    qtbot.waitUntil(lambda: sentences(strip)[-1] == "a.pkl was not opened.")
+
+
 def test_the_strip_takes_room_only_while_there_is_something_to_read(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:

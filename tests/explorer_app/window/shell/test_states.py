@@ -53,6 +53,27 @@ def test_without_a_model_no_step_is_shown_and_no_figure_has_the_accent(
 
 
 @without_model
+def test_without_a_model_panels_say_what_is_missing_and_no_command_is_dead(
+    window: MainWindow, controller: FakeController
+) -> None:
+    def texts() -> list[str]:
+        window.history.show_page(1)
+        return [
+            window.history.kept._empty,
+            window.docks["library"].panel.grid._empty,
+            window.docks["pad"].panel.field._hint,
+        ]
+
+    assert all(text.startswith("Open a model") for text in texts())
+    for key in ("new-session", "export-latent"):
+        assert not window.actions_by_key[key].isEnabled()
+    controller.engine.model.facts = facts()
+    controller.engine.model_changed.emit()
+    assert not any(text.startswith("Open a model") for text in texts())
+    assert window.actions_by_key["new-session"].isEnabled()
+
+
+@without_model
 def test_the_bundled_model_is_one_click_away(window: MainWindow, controller: FakeController, qtbot: QtBot) -> None:
     qtbot.mouseClick(window.state.bundled_button, Qt.MouseButton.LeftButton)
     assert calls(controller, "open_model") == [("open_model", None)]

@@ -413,6 +413,7 @@ def test_an_empty_timeline_says_what_fits_into_it() -> None:
     texts = [fitting_hint(metrics, QRect(0, 0, width, lines * line)) for lines in (14, 5, 2, 1)]
     assert [len(text) for text in texts] == sorted({len(text) for text in texts}, reverse=True)
     assert texts[2:] == ["Press I to keep the picture.", ""], "nothing is cut"
+    assert fitting_hint(metrics, QRect(0, 0, 2 * width, line), has_model=False).startswith("Open a model")
 
 
 def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
