@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections import deque
 from collections.abc import Callable, Mapping
@@ -79,9 +80,19 @@ class MakesProjections(Protocol):
     """Makes a projection of a part of a picture file, on any thread."""
 
     def __call__(
-        self, model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+        self,
+        model: Model,
+        noise: Noise,
+        edits: LocalEdits,
+        path: Path,
+        crop: Crop,
+        *,
+        tune: Callable[[], bool] | None,
     ) -> ProjectionLike:
-        """Make it; `edits` are those of the pictures that are compared with the photo. Raises LoomError."""
+        """Make it; `edits` are those of the pictures that are compared with the photo. Raises LoomError.
+
+        With `tune` a tuning follows the search, and ends it once `tune` returns True.
+        """
         ...
 
 
@@ -150,6 +161,7 @@ class PhotoProjection(QObject):
         self._name = ""
         self._photo = Path()
         self._tunes = False
+        self._tunes_now = threading.Event()
         self._model: Model | None = None
         """The one that is searched."""
         self._report: ProjectionReport | None = None
@@ -189,6 +201,16 @@ class PhotoProjection(QObject):
     def tuning_is_ahead(self) -> bool:
         """Whether a tuning was asked for and has not begun, so that a search that is stopped now goes without it."""
         return self._phase != "rest" and self._tunes and (self._report is None or self._report.stage != "weights")
+
+    @property
+    def can_tune_now(self) -> bool:
+        """Whether `tune_now` would end the search: a latent was found, and the tuning is still ahead."""
+        return (
+            self.tuning_is_ahead
+            and self._phase == "searching"
+            and self._edit is not None
+            and not self._tunes_now.is_set()
+        )
 
     @property
     def text(self) -> str:
@@ -248,14 +270,29 @@ class PhotoProjection(QObject):
         self._name, self._report, self._edit = path.stem, None, None
         self._paces.clear()
         self._photo, self._tunes, self._model = path, tune, model
+        self._tunes_now = threading.Event()
         self._phase = "preparing"
         self.continued = None
         if self._unfinished is not None:
             self._unfinished.remember(UnfinishedSearch(path, crop, tune))
-        make = partial(self._make, model, session.noise, resolve(session).edits, path, crop, tune=tune)
+        make = partial(
+            self._make,
+            model,
+            session.noise,
+            resolve(session).edits,
+            path,
+            crop,
+            tune=self._tunes_now.is_set if tune else None,
+        )
         self._renders.begin_projection(self._number, make)
         self.changed.emit()
         return True
+
+    def tune_now(self) -> None:
+        """End the search, and tune to the photo with the best latent so far as soon as the step under way is over."""
+        if self.can_tune_now:
+            self._tunes_now.set()
+            self.changed.emit()
 
     def stop(self) -> None:
         """End the search; the best latent so far is taken as soon as the step under way is over."""
@@ -388,7 +425,14 @@ class PhotoProjection(QObject):
 
 
 def _project(
-    files: ModelFiles, model: Model, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+    files: ModelFiles,
+    model: Model,
+    noise: Noise,
+    edits: LocalEdits,
+    path: Path,
+    crop: Crop,
+    *,
+    tune: Callable[[], bool] | None,
 ) -> ProjectionLike:
     network = gpu_backend.open_gradients(model, noise).edited(edits)
     spec = network.spec
@@ -397,7 +441,7 @@ def _project(
     features = gpu_backend.open_features(model, network, encoder)
     settings = gpu_backend.ProjectionSettings(start_s=gpu_backend.PROJECTION_START_S)
     projection = gpu_backend.Projection(network, picture[None], settings, encoder, features)
-    return gpu_backend.TunedProjection(network, picture, projection, features) if tune else projection
+    return gpu_backend.TunedProjection(network, picture, projection, features, tune) if tune else projection
 
 
 def _write_tuned(changes: Mapping[str, NDArray[np.float32]], files: ModelFiles, facts: ModelFacts, photo: Path) -> Path:

@@ -8,7 +8,7 @@ network, for every family.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 import numpy as np
@@ -141,6 +141,9 @@ class TunedProjection:
         As for `PhotoTuning`.
     projection
         Of the target alone.
+    tunes_now
+        Whether the tuning is to begin before the projection is done, with the best rows so far; called before each
+        step.
     """
 
     def __init__(
@@ -149,7 +152,9 @@ class TunedProjection:
         target: NDArray[np.float32],
         projection: Projection,
         features: PictureFeatures | None = None,
+        tunes_now: Callable[[], bool] = lambda: False,
     ) -> None:
+        self._tunes_now = tunes_now
         self._network, self._target, self._projection, self._features = network, target, projection, features
         self._tuning: PhotoTuning | None = None
         self.report = projection.report
@@ -171,16 +176,19 @@ class TunedProjection:
 
     def step(self) -> ProjectionReport:
         """Do a step of the projection, or of the tuning after it."""
+        if self._tuning is None and self.has_found and self._tunes_now():
+            self._begin_tuning()
         if self._tuning is not None:
             self.report = self._tuning.step()
         else:
             report = self._projection.step()
             self.report = replace(report, is_done=False)
             if report.is_done:
-                self._tuning = PhotoTuning(
-                    self._network, self._projection.rows[0], self._target, features=self._features
-                )
+                self._begin_tuning()
         return self.report
+
+    def _begin_tuning(self) -> None:
+        self._tuning = PhotoTuning(self._network, self._projection.rows[0], self._target, features=self._features)
 
     def cancel(self) -> None:
         """End the projection, from any thread; a step of the tuning is finished."""

@@ -53,7 +53,9 @@ class FakeProjection:
 class ImmediateWorker:
     """Runs tasks of files at once."""
 
-    def fetch(self, task: Callable[[], Any], take: Callable[[Any], None], *, failed: str = "") -> None:
+    def fetch(
+        self, task: Callable[[], Any], take: Callable[[Any], None], *, failed: str = "", about: Path | None = None
+    ) -> None:
         take(task())
 
 
@@ -68,17 +70,19 @@ class FakeProjectionRenders:
         self.steps = 5
         self.calls: list[tuple[Path, Crop]] = []
         self.tuned: list[bool] = []
+        self.tunes_now: Callable[[], bool] = lambda: False
         self.edits: list[LocalEdits] = []
         self.opened: list[Path] = []
         self.worker = ImmediateWorker()
         self.error: Exception | None = None
 
     def make(
-        self, model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool
+        self, model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: Callable[[], bool] | None
     ) -> FakeProjection:
         self.edits.append(edits)
         self.calls.append((path, crop))
-        self.tuned.append(tune)
+        self.tuned.append(tune is not None)
+        self.tunes_now = tune or (lambda: False)
         if self.error is not None:
             raise self.error
         return FakeProjection(self.steps)

@@ -41,6 +41,7 @@ _KEY_STEP = 0.01
 """Step of an arrow key, in the photo's shorter side."""
 _STOP_TIP = "End the search; the best latent so far becomes the picture and is kept."
 _STOP_UNTUNED = "Stop and keep leaves the tuning out."
+_TUNE_TIP = "End the search, and tune the model with the best latent so far."
 _STOP_TUNED = "The model is tuned as far as it is now."
 _HINT = "Frame the photo like the model's picture on the right, with the subject where its own is."
 
@@ -305,10 +306,13 @@ class FromPictureDialog(QDialog):
         self.start_button.setDefault(True)
         theme.set_role(self.start_button, "main")
         self.stop_button = QPushButton("Stop and keep")
+        self.tune_button = QPushButton("Tune now")
+        self.tune_button.setToolTip(_TUNE_TIP)
         self.close_button = QPushButton("Cancel")
         self.close_button.setToolTip("Cancel the search and restore the former picture (Escape).")
         self.start_button.clicked.connect(lambda _=False: self._start())
         self.stop_button.clicked.connect(lambda _=False: projection.stop())
+        self.tune_button.clicked.connect(lambda _=False: projection.tune_now())
         self.close_button.clicked.connect(lambda _=False: self.reject())
         views = QHBoxLayout()
         views.setSpacing(theme.px(12))
@@ -322,7 +326,7 @@ class FromPictureDialog(QDialog):
         buttons = QHBoxLayout()
         buttons.addWidget(self.tune_box)
         buttons.addStretch(1)
-        for button in (self.close_button, self.stop_button, self.start_button):
+        for button in (self.close_button, self.tune_button, self.stop_button, self.start_button):
             buttons.addWidget(button)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.px(16), theme.px(14), theme.px(16), theme.px(14))
@@ -376,6 +380,8 @@ class FromPictureDialog(QDialog):
         self.stop_button.setVisible(is_on)
         self.stop_button.setEnabled(self.nearest.is_searching and self._projection.phase == "searching")
         is_ahead = self._projection.tuning_is_ahead
+        self.tune_button.setVisible(is_on and is_ahead)
+        self.tune_button.setEnabled(self._projection.can_tune_now)
         stop_note = "" if not self.tune_box.isChecked() else _STOP_UNTUNED if is_ahead else _STOP_TUNED
         self.stop_button.setToolTip(f"{_STOP_TIP} {stop_note}".rstrip())
         self.bar.setVisible(is_on)

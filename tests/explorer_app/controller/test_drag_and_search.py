@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -78,7 +78,9 @@ def both(harness: Harness) -> Iterator[Both]:
         lambda: harness.now_s,
     )
 
-    def make(model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> FakeProjection:
+    def make(
+        model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: Callable[[], bool] | None
+    ) -> FakeProjection:
         searches.make(model, noise, edits, path, crop, tune=tune)
         return FakeProjection(searches.steps, width)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -73,7 +73,9 @@ def search(harness: Harness) -> Iterator[Search]:
     width = facts.w_dim
     renders = FakeProjectionRenders()
 
-    def make(model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: bool) -> FakeProjection:
+    def make(
+        model: object, noise: Noise, edits: LocalEdits, path: Path, crop: Crop, *, tune: Callable[[], bool] | None
+    ) -> FakeProjection:
         renders.make(model, noise, edits, path, crop, tune=tune)
         return FakeProjection(renders.steps, width)
 
@@ -148,7 +150,15 @@ def test_the_network_of_a_search_has_the_edits(tmp_path: Path, tune: bool, caplo
     photo = tmp_path / "garden.png"
     Image.new("RGB", (16, 16), (90, 140, 60)).save(photo)
     edits = LocalEdits((Bend("b8.conv0", "gain", 2.0),))
-    found = _project(ModelFiles(None, None), make_stylegan2(resolution=16), Noise(), edits, photo, CROP, tune=tune)
+    found = _project(
+        ModelFiles(None, None),
+        make_stylegan2(resolution=16),
+        Noise(),
+        edits,
+        photo,
+        CROP,
+        tune=(lambda: False) if tune else None,
+    )
     assert isinstance(found, TunedProjection if tune else Projection)
     assert found._network.edits == edits
     assert "without its discriminator" in caplog.text, "the file of this model was never written"
@@ -298,6 +308,22 @@ def test_a_search_that_is_stopped_before_its_tuning_says_that_nothing_was_tuned(
     assert said.startswith("The latent of lake is kept")
     assert ("kept without a tuned model, since the search was ended early;" in said) == tune
     assert not search.projection.tuning_is_ahead
+
+
+@pytest.mark.parametrize("tune", [False, True])
+def test_a_tuning_can_begin_before_the_search_is_done_once_something_was_found(search: Search, tune: bool) -> None:
+    projection, renders = search.projection, search.renders
+    for _ in range(2):  # the second search does not remember the wish of the first
+        assert projection.begin(Path("/photos/lake.jpg"), CROP, tune=tune)
+        projection.tune_now()
+        assert not renders.tunes_now(), "there is nothing to tune to yet"
+        renders.advance(2)
+        assert projection.can_tune_now == tune
+        projection.tune_now()
+        assert renders.tunes_now() == tune
+        assert not projection.can_tune_now
+        projection.stop()
+        search.harness.rest()
 
 
 def test_without_a_model_nothing_begins(search: Search) -> None:

@@ -79,6 +79,19 @@ def test_steps_out_of_range_are_refused() -> None:
         PhotoTuning(network, np.zeros((1, 1), np.float32), np.zeros((3, 16, 16), np.float32), 0)
 
 
+def test_a_tuning_that_is_wanted_now_takes_the_best_rows_so_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(PhotoTuning.__init__, "__defaults__", (2, None))
+    network = differentiable_network(MODELS["skip"])
+    target = np.zeros((3, 16, 16), np.float32)
+    projection = Projection(network, target[None], ProjectionSettings(100, 1))
+    search = TunedProjection(network, target, projection, tunes_now=lambda: True)
+    seen = []
+    while not search.report.is_done:
+        seen.append(search.step().stage)
+    assert seen == ["random", "weights", "weights"], "not before a picture was compared"
+    assert search.changes()
+
+
 def test_a_projection_is_followed_by_its_tuning(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(PhotoTuning.__init__, "__defaults__", (2, None))
     network = differentiable_network(MODELS["skip"])

@@ -147,11 +147,17 @@ def test_a_search_that_is_stopped_before_its_tuning_says_that_it_goes_without(
     dialog.tune_box.click()
     QTest.mouseClick(dialog.start_button, LEFT)
     assert dialog.text.text() == f"Preparing: opening the network for gradients. Stop and keep {said}"
+    assert dialog.tune_button.isVisible()
+    assert not dialog.tune_button.isEnabled(), "there is nothing to tune to yet"
     renders.advance(2)
     assert dialog.text.text().endswith(f". Stop and keep {said}")
+    QTest.mouseClick(dialog.tune_button, LEFT)
+    assert renders.tunes_now()
+    assert not dialog.tune_button.isEnabled()
     assert dialog.stop_button.toolTip().endswith(said)
     tuned = ProjectionReport("weights", 5, 150, 0.1, 64)
     controller.photo_projection.take_advanced(ProjectionAdvanced(renders.number, tuned, None))
+    assert not dialog.tune_button.isVisible()
     assert said not in dialog.text.text()
     assert said not in dialog.stop_button.toolTip()
     dialog.close()

@@ -21,7 +21,9 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Position, Session
 from explorer_app.window.dialogs.learn_pictures import LearnPictures
 from explorer_app.window.export.export_dialog import ExportDialog
+from explorer_app.window.library.library_panel import LibraryPanel
 from explorer_app.window.shell.main_window import MainWindow
+from explorer_app.window.sliders.xy_pad import XyPad
 from tests.helpers.fake_controller import FakeController, facts
 from tests.helpers.windows import Make, calls, dialog_of, lay_out, without_model
 
@@ -56,13 +58,12 @@ def test_without_a_model_no_step_is_shown_and_no_figure_has_the_accent(
 def test_without_a_model_panels_say_what_is_missing_and_no_command_is_dead(
     window: MainWindow, controller: FakeController
 ) -> None:
+    library, pad = window.docks["library"].panel, window.docks["pad"].panel
+    assert isinstance(library, LibraryPanel)
+    assert isinstance(pad, XyPad)
+
     def texts() -> list[str]:
-        window.history.show_page(1)
-        return [
-            window.history.kept._empty,
-            window.docks["library"].panel.grid._empty,
-            window.docks["pad"].panel.field._hint,
-        ]
+        return [window.history.kept._empty, library.grid._empty, pad.field._hint]
 
     assert all(text.startswith("Open a model") for text in texts())
     for key in ("new-session", "export-latent"):
