@@ -185,6 +185,14 @@ def is_uncovered(widget: QWidget) -> bool:
     return any(child.testAttribute(_OPAQUE) and is_uncovered(child) for child in children)
 
 
+class _PanelScroll(QScrollArea):
+    """Scrolls a panel vertically, and is never narrower than it."""
+
+    def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
+        """Return the least width of the panel."""
+        return QSize(self.widget().minimumSizeHint().width(), super().minimumSizeHint().height())
+
+
 class DockBody(QFrame):
     """The lower part of the rounded panel, around the panel itself."""
 
@@ -209,7 +217,7 @@ class DockBody(QFrame):
         self._inside = panel
         self._area: QScrollArea | None = None
         if scrolls:
-            self._inside = self._area = area = QScrollArea(self)
+            self._inside = self._area = area = _PanelScroll(self)
             area.setWidgetResizable(True)
             area.setFrameShape(QFrame.Shape.NoFrame)
             area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)

@@ -16,6 +16,8 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.messages import Level, Message
+from explorer_app.window.controls.plain_tip import plain_tip
+from explorer_app.window.controls.short_words import short_words
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import FileActions
@@ -61,7 +63,9 @@ class MessageLine(QFrame):
 
         mark = QLabel(self)
         mark.setPixmap(icon(look, self._token).pixmap(theme.px(18), theme.px(18)))
-        self.sentence = QLabel(message.sentence, self)
+        sentence = short_words(message.sentence)
+        self.sentence = QLabel(sentence, self)
+        self.sentence.setToolTip("" if sentence == message.sentence else plain_tip(message.sentence))
         self.sentence.setWordWrap(True)
         self.sentence.setContentsMargins(0, theme.px(3), 0, theme.px(4))  # padding for several lines
         self.sentence.setTextFormat(Qt.TextFormat.PlainText)
@@ -99,7 +103,7 @@ class MessageLine(QFrame):
         top.addWidget(mark)
         self.file_actions: FileActions | None = None
         is_said = message.file is None or str(message.file.parent) in message.sentence
-        line_px = self.sentence.fontMetrics().horizontalAdvance(message.sentence) + 1
+        line_px = self.sentence.fontMetrics().horizontalAdvance(sentence) + 1
         is_short = not is_said and line_px <= theme.px(_SHORT_PX)
         if is_short:  # a wrapping label's hint is narrower than its text, which would break it
             self.sentence.setMinimumWidth(line_px)
@@ -127,7 +131,7 @@ class MessageLine(QFrame):
     def repeat(self) -> None:
         """Increase the repeat count and restart the timeout."""
         self._count += 1
-        self.sentence.setText(f"{self.message.sentence}  (×{self._count})")
+        self.sentence.setText(f"{short_words(self.message.sentence)}  (×{self._count})")
         self._let_go()
 
     def _let_go(self) -> None:

@@ -9,6 +9,7 @@ from PySide6.QtCore import QObject, Slot
 
 from explorer_app.controller import Engine
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
+from explorer_app.window.controls.short_words import short_words
 from explorer_app.window.docks.dock import Dock
 from explorer_app.window.messages.message_strip import MessageStrip
 from explorer_app.window.model.model_text import loading_text
@@ -62,7 +63,7 @@ class PictureState(QObject):
         name = printable(Path(loading.path).name) if loading is not None else ""
         for spec in DOCKS:
             if spec.needs_model:
-                self._docks[spec.key].show_notice(f"{name} is being read." if is_empty else "")
+                self._docks[spec.key].show_notice(f"{short_words(name)} is being read." if is_empty else "")
         self._show_card()
 
     def _show_card(self) -> None:

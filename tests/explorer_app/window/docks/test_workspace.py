@@ -558,6 +558,13 @@ def test_no_panel_at_the_left_is_cut_at_its_side(window: MainWindow) -> None:
         assert window.docks[key].width() >= window.docks[key].least_width(), key
 
 
+def test_a_dock_that_scrolls_is_never_narrower_than_its_panel(window: MainWindow) -> None:
+    latent = window.docks["latent"]
+    window.workspace.resizeDocks([latent], [100], Qt.Orientation.Horizontal)
+    QApplication.processEvents()
+    assert latent.width() >= latent.least_width()
+
+
 @pytest.mark.parametrize("sizes", ['{"a": [3, %s]}' % 10**30, '{"a": [-1, 2]}', '{"a": [1e9, 2]}', "[" * 100_000])
 def test_a_stored_layout_that_no_window_has_is_none(sizes: str) -> None:
     assert stored_layout('{"state": "AAAA", "sizes": {"a": [3, 4]}}') is not None

@@ -79,6 +79,23 @@ def test_an_error_about_a_file_closes_once_the_file_is_opened(
     qtbot.waitUntil(lambda: sentences(strip)[-1] == "a.pkl was not opened.")
 
 
+def test_a_long_word_does_not_widen_what_is_around_the_message(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    name = "x" * 200 + ".loom"
+    messages.error(f"{name} could not be saved.")
+    qtbot.waitUntil(lambda: len(strip.lines) == 1)
+    line = strip.lines[0]
+    assert strip.minimumSizeHint().width() < 600
+    assert line.sentence.text().endswith(".loom could not be saved.")
+    assert line.sentence.toolTip() == f"{name} could not be saved."
+    line.copy_button.click()
+    assert QGuiApplication.clipboard().text() == f"{name} could not be saved."
+    messages.error(f"{name} could not be saved.")
+    qtbot.waitUntil(lambda: "×2" in line.sentence.text())
+    assert strip.minimumSizeHint().width() < 600
+
+
 def test_the_strip_takes_room_only_while_there_is_something_to_read(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
