@@ -190,7 +190,9 @@ class _PanelScroll(QScrollArea):
 
     def minimumSizeHint(self) -> QSize:  # noqa: N802 - Qt's name
         """Return the least width of the panel."""
-        return QSize(self.widget().minimumSizeHint().width(), super().minimumSizeHint().height())
+        panel = self.widget()
+        width = 0 if panel is None else panel.minimumSizeHint().width()
+        return QSize(width, super().minimumSizeHint().height())
 
 
 class DockBody(QFrame):
