@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import field
+from collections.abc import Sequence
+from dataclasses import field, replace
 from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.lazy_names import LazyModule
@@ -109,6 +110,14 @@ class StepTime:
     flops: int
     nbytes: int
     facts: KernelFacts | None = None
+
+
+def with_second(steps: Sequence[StepTime], count: int) -> tuple[StepTime, ...]:
+    """Return steps whose first `count` are those of second latents of blends, with their layers named so.
+
+    The pictures have steps of the same layers: ``"synthesis.b64.conv1.second"`` tells them apart.
+    """
+    return (*(replace(step, layer=f"{step.layer}.second") for step in steps[:count]), *steps[count:])
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,7 +139,7 @@ class CpuBoundPlan:
                 else np.array(self._outputs[name])
                 for name in outputs
             },
-            step_times(self._plan.steps[steps], times_us) if measure else (),
+            step_times(self._plan, times_us) if measure else (),
         )
 
     def run(

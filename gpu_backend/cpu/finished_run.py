@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from numpy.typing import NDArray
 
-from gpu_backend.frame import StepTime, TimingSource
-from gpu_backend.plan.plan import Step
+from gpu_backend.frame import StepTime, TimingSource, with_second
+from gpu_backend.plan.plan import Plan
 
 
 class FinishedRun:
@@ -38,9 +38,11 @@ class FinishedRun:
         return None
 
 
-def step_times(steps: Iterable[Step], times_us: Iterable[float]) -> tuple[StepTime, ...]:
-    """Return the times of steps with their names."""
-    return tuple(
+def step_times(plan: Plan, times_us: Sequence[float]) -> tuple[StepTime, ...]:
+    """Return the times of a plan's last steps with their names; one time for each step that ran."""
+    first = len(plan.steps) - len(times_us)
+    steps = tuple(
         StepTime(layer=step.layer, kernel=step.op, time_us=time_us, flops=step.flops, nbytes=step.nbytes)
-        for step, time_us in zip(steps, times_us, strict=True)
+        for step, time_us in zip(plan.steps[first:], times_us, strict=True)
     )
+    return with_second(steps, max(0, plan.kept_steps - first))

@@ -62,7 +62,7 @@ class ReferencePlan:
         """Run at once. Raises CancelledError once `should_cancel`, called before each step, returns true."""
         values, _, times_us = self._compute(inputs, should_cancel, uses_kept=uses_kept)
         found = {name: _as_array(values[name]) for name in outputs}
-        return FinishedRun(found, step_times(self._plan.steps[-len(times_us) :], times_us) if measure else ())
+        return FinishedRun(found, step_times(self._plan, times_us) if measure else ())
 
     def run(
         self,

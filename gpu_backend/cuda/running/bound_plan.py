@@ -33,7 +33,7 @@ from gpu_backend.cuda.schedule import Argument, Launch, Region, Schedule
 from gpu_backend.cuda.timing.range_profiler import CountKernels
 from gpu_backend.cuda.timing.step_timer import StepTimer
 from gpu_backend.errors import CancelledError, DeviceError
-from gpu_backend.frame import KernelCounters, StepTime
+from gpu_backend.frame import KernelCounters, StepTime, with_second
 from gpu_backend.ops.kernels.recipe import KernelRecipe
 from gpu_backend.plan.arena import ALIGNMENT
 from gpu_backend.plan.executor import FRAME_OUTPUTS
@@ -504,7 +504,8 @@ class CudaBoundPlan:
             timer.note_total(elapsed_ms)
         if run.is_measured:
             steps, run.device_ms = timer.read(elapsed_ms)
-            run.steps = with_counters(steps, self._counters[run.first :])
+            second = self._schedule.kept_launches - run.first
+            run.steps = with_second(with_counters(steps, self._counters[run.first :]), second)
             run.timing_source = timer.source
 
     def _gather(self, run: DeviceRun) -> dict[str, NDArray[Any]]:

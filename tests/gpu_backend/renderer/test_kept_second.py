@@ -303,8 +303,10 @@ def test_a_measured_frame_lists_the_steps_that_it_ran() -> None:
         request = base_request(renderer)
         first, second = steps_of(renderer, request), steps_of(renderer, request)
         assert list(second) == list(first[-len(second) :])
-        assert "synthesis.b16.conv1.keep" in first[: -len(second)]
-        assert not any(layer.endswith(".keep") for layer in second)
+        assert "synthesis.b16.conv1.keep.second" in first[: -len(second)]
+        assert "synthesis.b16.conv1.second" in first[: -len(second)]
+        assert len(set(first)) == len(first), "each row of the table has a name of its own"
+        assert not any(layer.endswith(".second") for layer in second)
         assert "synthesis.b16.conv1.blend" in second
 
 

@@ -44,7 +44,7 @@ def test_runs_with_and_without_the_first_launches_are_measured_by_themselves() -
         run = harness.bound.submit({"x": make_x(0)}, measure=True, uses_kept=turn % 2 == 1)
         assert np.array_equal(run.wait()["pixels"], expected_pixels(make_x(0)))
         layers = [step.layer for step in run.steps]
-        assert layers == (["second"] if turn % 2 else ["first", "second"])
+        assert layers == (["second"] if turn % 2 else ["first.second", "second"])
         assert run.device_ms == pytest.approx(0.005 if turn % 2 else 0.025)
     harness.close()
     assert not harness.driver.graphs
