@@ -86,7 +86,7 @@ class FitOrigin:
         """Return a session that was edited since the fit, with everything that the fit changed and no edit has touched.
 
         A field that was edited keeps the edits; of sliders, style channels, patches and tracks, those that the fit
-        removed come back nonetheless, at the end.
+        removed come back nonetheless, at the end. A pinned latent hides the position, so both are one field here.
         """
         changed: dict[str, Any] = {
             field.name: _merged(
@@ -94,6 +94,8 @@ class FitOrigin:
             )
             for field in fields(Session)
         }
+        if (session.position, session.pinned_blend) != (self.fitted.position, self.fitted.pinned_blend):
+            changed |= {"position": session.position, "pinned_blend": session.pinned_blend}
         return replace(session, **changed)
 
 

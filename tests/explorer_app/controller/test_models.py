@@ -1,16 +1,18 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer_app.messages import Level
 from explorer_app.rendering.device_choice import DeviceChoice
 from explorer_app.rendering.render_events import ModelRefused
-from explorer_app.session.edits import AddSources, set_truncation
+from explorer_app.session.edits import AddSources, GoToSeed, set_truncation
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import ModelReference, Position, Source
-from gpu_backend import DeviceError, Latent, Model, Truncation
+from gpu_backend import DeviceError, Latent, Model, Recipe, StoredLatent, Truncation
 from tests.helpers.controller_harness import Harness
 
 
@@ -209,6 +211,49 @@ def test_the_session_is_fitted_to_a_model_with_fewer_rows_and_it_is_said(open_ha
     assert session.mix[0].strengths == (0.5,) * 8
     assert "fitted to dogs: the cutoff was lowered, mix strengths were fitted" in harness.said()[-1]
     assert harness.labels[-1] == "Open dogs"
+
+
+def test_what_a_model_lacks_comes_back_with_the_one_that_had_it_unless_it_was_edited_or_left(
+    open_harness: Harness,
+) -> None:
+    harness, editing = open_harness, open_harness.controller.editing
+    harness.library.options["dogs"] = {"resolution": 32}
+    harness.library.options["birds"] = {"resolution": 32}
+    editing.edit(GoToSeed(5))
+    editing.edit(set_truncation(Truncation(0.5, 11)))
+    editing.edit(AddSources((Source(Latent(), (0.25,) * 12, "seed 0"),)))
+    width = harness.controller.engine.model.facts.w_dim if harness.controller.engine.model.facts is not None else 0
+    found = StoredLatent(np.full((1, width), 0.5, "<f4").tobytes(), 1, width)
+    pinned = replace(editing.session, pinned_blend=((Recipe(Latent(found), Truncation(0.5, 11)), 1.0),))
+    editing.restore(pinned, "Import latent")
+    before = editing.session
+    harness.library.options["dogs"] |= {"w_dim": 2 * width, "z_dim": 2 * width}
+    harness.library.options["birds"] |= {"w_dim": 2 * width, "z_dim": 2 * width}
+    harness.open("dogs")
+    harness.rest()
+    assert editing.session.truncation == Truncation(0.5, 8)
+    assert harness.said()[-1].endswith("; cats brings back what was.")
+    count = len(harness.said())
+    harness.open("birds")
+    harness.rest()
+    assert len(harness.said()) == count, "the same is lacking, and was said"
+    editing.edit(SetParameter("noise.gain", 0.5))
+    harness.open("cats")
+    harness.rest()
+    assert editing.session == replace(before, noise=replace(before.noise, gain=0.5))
+    harness.open("dogs")
+    harness.rest()
+    editing.edit(GoToSeed(6))
+    harness.open("cats")
+    harness.rest()
+    assert (editing.session.position.x, editing.session.pinned_blend) == (6.0, ()), "a pinned latent would hide it"
+    assert editing.session.mix == before.mix
+    harness.open("dogs")
+    harness.rest()
+    harness.controller.files.new_session()
+    harness.open("cats")
+    harness.rest()
+    assert editing.session.mix == (), "that is of another session"
 
 
 def name_of(harness: Harness) -> str:
