@@ -115,13 +115,17 @@ def with_files(
         If one cannot be read, there is none, or there would be more than `MAX_SOUNDS`.
     """
     chosen: list[Path] = []
+    folders: list[str] = []
     for path in paths:
         if path.is_dir():
+            folders.append(path.name)
             chosen += sorted(item for item in path.iterdir() if item.suffix.lower() in SUFFIXES and item.is_file())
         else:
             chosen.append(path)
     if not chosen:
-        raise SoundError(f"There is no sound; choose files that end in {', '.join(SUFFIXES)}.")
+        where = f" in {folders[0]}" if folders else ""
+        models = "; a folder of models is opened by Model > Training snapshots" if folders else ""
+        raise SoundError(f"There is no sound{where}; choose files that end in {', '.join(SUFFIXES)}{models}.")
     if len(timeline.sounds) + len(chosen) > MAX_SOUNDS:
         raise SoundError(too_many_sounds())
     for path in chosen:

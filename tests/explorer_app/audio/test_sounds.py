@@ -277,6 +277,9 @@ def test_a_folder_of_stems_is_a_set_of_sounds_with_different_names(tmp_path: Pat
     assert {sound.path for sound in timeline.sounds} == {"bass.wav", "drums.wav"}
     with pytest.raises(SoundError, match="There is no sound"):
         with_files(NO_TIMELINE, [], SoundFiles(None))
+    (tmp_path / "models").mkdir()
+    with pytest.raises(SoundError, match=r"There is no sound in models; .* Model > Training snapshots\.$"):
+        with_files(NO_TIMELINE, [tmp_path / "models"], SoundFiles(None))
 
 
 def test_a_sound_is_found_beside_the_project_and_where_it_was_last_seen(tmp_path: Path) -> None:
