@@ -262,7 +262,7 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
     painter.save()
     painter.setClipRect(QRectF(axis.left, 0, axis.width, height))
     painter.setFont(fonts.caption())
-    metrics, gap, right = painter.fontMetrics(), theme.px(4), axis.left + axis.width
+    metrics, gap, end = painter.fontMetrics(), theme.px(4), axis.left
     for tick in axis.ticks(scene.timeline, scene.unit):
         x = round(axis.x(tick.t)) + 0.5
         length = theme.px(8 if tick.label else 4)
@@ -270,9 +270,11 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
         painter.drawLine(QPointF(x, height - length), QPointF(x, height - 1))
         if tick.label:
             painter.setPen(QColor(tokens.dim))
-            label_px = metrics.horizontalAdvance(tick.label)
-            fits = x + gap + label_px <= right
-            painter.drawText(QPointF(x + gap if fits else x - gap - label_px, height - theme.px(7)), tick.label)
+            width = metrics.horizontalAdvance(tick.label)
+            place = label_place(x, width, gap, end, axis.left + axis.width)
+            if place is not None:
+                painter.drawText(QPointF(place, height - theme.px(7)), tick.label)
+                end = place + width + gap
     first, last = (axis.x(float(t)) for t in scene.timeline.playing_range)
     painter.setPen(Qt.PenStyle.NoPen)
     painter.setBrush(QColor(tokens.accent) if scene.timeline.loop else theme.mixed(tokens.edge, tokens.accent, 0.35))
@@ -280,6 +282,15 @@ def _paint_ruler(painter: QPainter, scene: Scene, size: QRect) -> None:
     painter.restore()
     if len(scene.selection) > 1:
         _paint_span(painter, scene)
+
+
+def label_place(tick: float, width: float, gap: float, left: float, right: float) -> float | None:
+    """Return where the label of a tick begins: beside it, between `left` and `right`; None without room.
+
+    A label that is cut would name another time: "0:00" of "660:00".
+    """
+    places = (tick + gap, tick - gap - width)
+    return next((place for place in places if left <= place and place + width <= right), None)
 
 
 def _paint_span(painter: QPainter, scene: Scene) -> None:

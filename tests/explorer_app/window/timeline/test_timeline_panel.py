@@ -20,6 +20,7 @@ from explorer_app.session.timeline.evaluation import session_at
 from explorer_app.session.tracks import LINEAR, MAX_SECONDS, STATE, WALK, BeatGrid, Easing, Key, Sound, Timeline, Track
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.timeline_menus import key_menu
+from explorer_app.window.timeline.timeline_painter import label_place
 from explorer_app.window.timeline.timeline_panel import fps_of
 from explorer_app.window.timeline.timeline_view import TimelineView, fitting_hint
 from explorer_app.window.timeline.track_rows import times_of
@@ -414,6 +415,15 @@ def test_an_empty_timeline_says_what_fits_into_it() -> None:
     assert [len(text) for text in texts] == sorted({len(text) for text in texts}, reverse=True)
     assert texts[2:] == ["Press I to keep the picture.", ""], "nothing is cut"
     assert fitting_hint(metrics, QRect(0, 0, 2 * width, line), has_model=False).startswith("Open a model")
+
+
+@pytest.mark.parametrize(
+    ("tick", "place"),
+    [(150.0, 154.0), (140.0, None), (146.0, 150.0), (290.0, 246.0), (320.0, None)],
+    ids=["at the left", "scrolled out", "just seen", "at the right", "no room"],
+)
+def test_a_label_of_the_ruler_is_whole_or_left_out(tick: float, place: float | None) -> None:
+    assert label_place(tick, 40.0, 4.0, 150.0, 300.0) == place
 
 
 def test_a_narrow_panel_shows_the_volume_behind_a_button(edits: Edits) -> None:
