@@ -150,7 +150,7 @@ class MessageLog:
         sentence, details = describe(error)
         return self.post(level, sentence, details, about=about)
 
-    def settle(self, path: Path) -> None:
+    def note_success(self, path: Path) -> None:
         """Note that what failed with a file has succeeded now: errors about it are out of date."""
         with self._lock:
             newest = next((item for item in reversed(self._messages) if item.about == path), None)

@@ -97,6 +97,6 @@ class FileWorker(QObject):
                 self._messages.exception(error, about=about)
         else:
             if about is not None:
-                self._messages.settle(about)
+                self._messages.note_success(about)
             if done:
                 self._messages.info(done, file=file)

@@ -194,7 +194,7 @@ class ModelOpener(QObject):
     def take_opened(self, event: ModelOpened) -> None:
         """Make the model of a new renderer the open one; another one that was requested since is still being opened."""
         self._opened, self._expected = event, None
-        self._messages.settle(Path(event.facts.path))
+        self._messages.note_success(Path(event.facts.path))
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)

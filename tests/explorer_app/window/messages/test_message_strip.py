@@ -72,7 +72,7 @@ def test_an_error_about_a_file_closes_once_the_file_is_opened(
         messages.error(f"{name} was not opened.", about=Path(name))
     qtbot.waitUntil(lambda: len(strip.lines) == 3)
     for name in ("a.pkl", "c.pkl", "c.pkl", "e.pkl"):  # the first one gave its place to the last
-        messages.settle(Path(name))
+        messages.note_success(Path(name))
     qtbot.waitUntil(lambda: sentences(strip) == ["b.pkl was not opened.", "d.pkl was not opened."])
     assert len([item for item in messages.messages if item.level is Level.NOTE]) == 2
     messages.error("a.pkl was not opened.", about=Path("a.pkl"))
