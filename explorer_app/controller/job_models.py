@@ -37,7 +37,7 @@ class JobModels:
             self._opened_for = job.job_id
             if loading is None or Path(loading.path) != path:
                 self._model.open(path)
-        elif facts is not None and loading is None:
+        elif loading is None:
             self._messages.warning(
                 f"The export “{job.name}” was made with {job.model or 'another model'}, which was not found; "
                 "open that model to continue the export.",

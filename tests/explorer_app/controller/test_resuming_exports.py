@@ -16,6 +16,7 @@ from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.messages import Level, Message
 from explorer_app.session.edits import GoToSeed
 from explorer_app.session.resolve import resolve
+from explorer_app.session.session import ModelReference
 from tests.helpers.controller_harness import Harness
 
 
@@ -188,6 +189,20 @@ def test_an_export_of_a_missing_model_reports_it(open_harness: Harness) -> None:
         in harness.said(Level.WARNING)[0]
     )
     assert harness.controller.export.progress is None
+
+
+def test_without_a_model_an_export_says_which_one_it_needs(harness: Harness) -> None:
+    settings = replace(sequence(harness), model=ModelReference("", "zebras", "f" * 64))
+    settings.folder.mkdir()
+    settings.manifest_path.write_bytes(manifest_bytes(settings, "unfinished", None))
+    again = harness.reopened()
+    again.bundled = None  # as if the installation were damaged
+    again.controller.start()
+    again.controller.export.resume(settings.manifest_path)
+    again.until(lambda: again.has_said("was made with zebras, which was not found; open that model"))
+    count = len(again.said())
+    again.controller.export.open_model_of(again.controller.export.jobs[0].job_id)
+    assert len(again.said()) == count + 1, "its button is not dead"
 
 
 def test_an_export_whose_model_file_was_replaced_says_so_and_waits(open_harness: Harness) -> None:
