@@ -115,6 +115,7 @@ class BendRow(EditRow):
             least_label_px=_LEAST_BEND_LABEL_PX,
             tip=tip,
         )
+        slider.label.elided = Qt.TextElideMode.ElideMiddle  # "conv0" or "conv1" stays
         self._connect(slider, f"bend/{self.number}/{name}")
         return slider
 

@@ -42,6 +42,19 @@ def panel(qtbot: QtBot) -> EditsPanel:
     return panel
 
 
+def test_bends_of_both_layers_of_a_block_differ_in_a_narrow_panel(panel: EditsPanel) -> None:
+    layers = ("b128.conv0", "b128.conv1")
+    panel.show_session(
+        Session(bends=tuple(LayerBend(number, layer, "gain", 1.0) for number, layer in enumerate(layers)))
+    )
+    panel.resize(panel.minimumSizeHint().width(), 500)
+    panel.show()
+    QApplication.processEvents()
+    names = [row.sliders[0].label.text() for row in panel.bends]
+    assert len(set(names)) == 2
+    assert all("…" in name for name in names)
+
+
 def test_each_bend_has_a_row_with_its_numbers_a_switch_and_a_button(panel: EditsPanel) -> None:
     panel.show_session(SESSION)
     gain, move = panel.bends
