@@ -49,7 +49,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
     const float* __restrict__ previous, const float* __restrict__ taps,
 #if HAS_BLEND
-    const float* __restrict__ second, const float* __restrict__ mask, int mask_side,
+    const float* __restrict__ second, const float* __restrict__ mask, int mask_side, float mask_step,
 #endif
     float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
@@ -89,7 +89,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
 #if HAS_BLEND
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p) {
-        const float share = mask_at(mask, mask_side, side, pixel + p);
+        const float share = mask_at(mask, mask_side, mask_step, (pixel + p) / side, (pixel + p) % side);
         if (share == 0.0f) continue;
 #pragma unroll
         for (int i = p * IMG_CHANNELS; i < (p + 1) * IMG_CHANNELS; ++i) v[i] = blended(v[i], second[pixel * IMG_CHANNELS + i], share);
