@@ -4,7 +4,8 @@
 //     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
 // Macros: IMG_CHANNELS, TAPS (of `taps`, which include gain 2 per axis), MIDDLE_TWICE (see parts/bytes.cuh), PIXELS of a thread: 1, or
 // 4 neighbours of a row if 4 divides `side`, so that a thread loads and stores 16 bytes at a time.
-// `parts`: (part_count, batch, side, side, IMG_CHANNELS). second: (side, side, IMG_CHANNELS); mask: (mask_side, mask_side). Null pointers: no bias, no previous picture, image or pixels not wanted.
+// `parts`: (part_count, batch, side, side, IMG_CHANNELS). second: (side, side, IMG_CHANNELS); mask: (mask_side, mask_side), mask_step:
+// mask_side / side. Null pointers: no bias, no previous picture, image or pixels not wanted.
 // flags[b] gets bit 0 if a number of sample b is not finite.
 // Grid: groups of PIXELS of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
