@@ -1,6 +1,7 @@
 """Runs the mapping and synthesis networks of a model on a device, with one plan for each batch and resolution.
 
-Noise stays in the buffers of a bound plan between runs. It is copied only when it differs from the previous run.
+Noise and local edits stay in the buffers of a bound plan between runs. They are copied only when they differ from the
+previous run.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ class ModelRunner:
     executor
         Owned by the runner, which closes it.
     budget_nbytes
-        Device memory for the working buffers of all bound plans; as much again for what they keep between frames.
+        Device memory for the working buffers of all bound plans; twice as much again for what they keep between frames.
     readouts
         Side -> channels that its readout reads, for drafts that end in one. The executor must have the weights of
         these drafts (`gpu_backend.model.draft_file.draft_weights`).
@@ -201,10 +202,7 @@ class ModelRunner:
             inputs = self._inputs(cached, ws, noise, transform)
             if tap is not None:
                 inputs["tap"] = tap_input(tap)
-            inputs |= edit_inputs(cached.bound.plan, edits)
-            if cached.blends != edits.blends:
-                cached.blends = None  # undefined if the run fails
-                inputs |= mask_inputs(cached.bound.plan, edits.blends)
+            inputs |= self._edit_inputs(cached, edits)
             uses_kept = cached.has_kept(inputs)
             if not uses_kept:
                 cached.kept = None  # undefined if the run fails
@@ -216,7 +214,7 @@ class ModelRunner:
                 uses_kept=uses_kept,
                 should_cancel=should_cancel,
             )
-            cached.noise, cached.blends = noise, edits.blends
+            cached.noise, cached.edits = noise, edits
             if not uses_kept:
                 cached.note_kept(inputs)
             return run
@@ -306,6 +304,19 @@ class ModelRunner:
         source = noise_source(noise)
         if before is None or not np.array_equal(source, noise_source(before)):
             inputs["noise_source"] = source
+        return inputs
+
+    def _edit_inputs(self, cached: CachedPlan, edits: LocalEdits) -> dict[str, NDArray[np.float32]]:
+        """Return the inputs of local edits that differ from the previous run."""
+        before, plan = cached.edits, cached.bound.plan
+        if before is edits or before == edits:
+            return {}
+        cached.edits = None  # undefined if the run fails
+        inputs: dict[str, NDArray[np.float32]] = {}
+        if before is None or (before.bends, before.style_offsets) != (edits.bends, edits.style_offsets):
+            inputs |= edit_inputs(plan, edits)
+        if before is None or before.blends != edits.blends:
+            inputs |= mask_inputs(plan, edits.blends)
         return inputs
 
     def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> CachedPlan:

@@ -352,7 +352,6 @@ def test_a_network_of_the_usual_widths_and_1024_pixels_is_kept() -> None:
     keeping = key_that_keeps(key, lambda one: build_plan(spec, one))
     assert keeping.edits.keeps_second
     assert 3 * 250e6 < kept_nbytes(build_plan(spec, keeping)) < 3 * 300e6
-    assert key_that_keeps(replace(key, tap="b8.conv0"), lambda one: build_plan(spec, one)).edits == key.edits
 
 
 @pytest.mark.parametrize("name", MODELS)
