@@ -55,8 +55,8 @@ class PlanCache:
     """Bound plans, built on first use.
 
     While the plans' working buffers exceed `budget_nbytes`, or their kept buffers twice that, the least recently used
-    plan is evicted. A full picture that keeps as much as a plan may (`kept_second.MOST_KEPT_NBYTES`) leaves room for its
-    drafts, which keep about a half of it, a quarter and so on.
+    plan is evicted. A full picture that keeps as much as a plan may (`kept_second.MOST_KEPT_NBYTES`) leaves room for
+    its drafts, which keep about a half of it, a quarter and so on.
     Plans fetched with `keep`, and the plan just fetched, are never evicted for the budget. If device memory runs out,
     all plans without `keep` are.
 
