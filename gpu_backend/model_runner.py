@@ -7,6 +7,7 @@ previous run.
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -84,6 +85,8 @@ class ModelRunner:
         self._build: Callable[[PlanKey], Plan] = partial(build_plan, model.spec, readouts=readouts)
         self._plan_cache = PlanCache(executor, self._build, budget_nbytes)
         self._keys: dict[tuple[int, int, str, PlanEdits], PlanKey] = {}
+        self._without_room: dict[PlanKey, PlanKey] = {}
+        """Keys of plans that keep second latents and did not find memory for it, and what takes their place."""
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._loss = _Loss()
         self._waited_ms = 0.0
@@ -116,7 +119,8 @@ class ModelRunner:
     ) -> PlanKey:
         """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer.
 
-        Its plan keeps the second latents of masked blends, unless they take too much memory.
+        Its plan keeps the second latents of masked blends, unless they take too much memory; one that does not find
+        that much on the device runs them in every frame.
         """
         side = resolution or self._spec.resolution
         key = self._keys.get((batch, side, tap, edits))
@@ -325,10 +329,15 @@ class ModelRunner:
             return self._bound(key, use_fused=use_fused)
 
     def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> CachedPlan:
+        wanted = self._without_room.get(key, key)
         try:
-            return self._plan_cache.fetch(key, use_fused=use_fused, keep=keep)
+            return self._plan_cache.fetch(wanted, use_fused=use_fused, keep=keep)
         except DeviceMemoryError as error:
-            raise self._too_small(key, error) from error
+            if not wanted.edits.keeps_second:
+                raise self._too_small(key, error) from error
+        # The second latents run beside the pictures in every frame, from now on: trying again would evict other plans.
+        self._without_room[key] = replace(key, edits=replace(key.edits, keeps_second=False))
+        return self._bound(key, use_fused=use_fused, keep=keep)
 
     def _stop_checking(self) -> None:
         """End the steps of `prepare_step`, which frees what they hold on the device."""
