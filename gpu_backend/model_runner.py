@@ -1,11 +1,13 @@
 """Runs the mapping and synthesis networks of a model on a device, with one plan for each batch and resolution.
 
-Noise stays in the buffers of a bound plan between runs. It is copied only when it differs from the previous run.
+Noise and local edits stay in the buffers of a bound plan between runs. They are copied only when they differ from the
+previous run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Mapping
+from dataclasses import replace
 from functools import partial
 from types import TracebackType
 from typing import Any
@@ -63,7 +65,7 @@ class ModelRunner:
     executor
         Owned by the runner, which closes it.
     budget_nbytes
-        Device memory for the working buffers of all bound plans; as much again for what they keep between frames.
+        Device memory for the working buffers of all bound plans; twice as much again for what they keep between frames.
     readouts
         Side -> channels that its readout reads, for drafts that end in one. The executor must have the weights of
         these drafts (`gpu_backend.model.draft_file.draft_weights`).
@@ -83,6 +85,8 @@ class ModelRunner:
         self._build: Callable[[PlanKey], Plan] = partial(build_plan, model.spec, readouts=readouts)
         self._plan_cache = PlanCache(executor, self._build, budget_nbytes)
         self._keys: dict[tuple[int, int, str, PlanEdits], PlanKey] = {}
+        self._without_room: dict[PlanKey, PlanKey] = {}
+        """Keys of plans that keep second latents and did not find memory for it, and what takes their place."""
         self._own_transform = model.weights.get("synthesis.input.transform") if model.spec.has_transform else None
         self._loss = _Loss()
         self._waited_ms = 0.0
@@ -115,7 +119,8 @@ class ModelRunner:
     ) -> PlanKey:
         """Return the key of a synthesis plan. `resolution` None means full; with a tap it is the side of the layer.
 
-        Its plan keeps the second latents of masked blends, unless they take too much memory.
+        Its plan keeps the second latents of masked blends, unless they take too much memory; one that does not find
+        that much on the device runs them in every frame.
         """
         side = resolution or self._spec.resolution
         key = self._keys.get((batch, side, tap, edits))
@@ -201,10 +206,7 @@ class ModelRunner:
             inputs = self._inputs(cached, ws, noise, transform)
             if tap is not None:
                 inputs["tap"] = tap_input(tap)
-            inputs |= edit_inputs(cached.bound.plan, edits)
-            if cached.blends != edits.blends:
-                cached.blends = None  # undefined if the run fails
-                inputs |= mask_inputs(cached.bound.plan, edits.blends)
+            inputs |= self._edit_inputs(cached, edits)
             uses_kept = cached.has_kept(inputs)
             if not uses_kept:
                 cached.kept = None  # undefined if the run fails
@@ -216,7 +218,7 @@ class ModelRunner:
                 uses_kept=uses_kept,
                 should_cancel=should_cancel,
             )
-            cached.noise, cached.blends = noise, edits.blends
+            cached.noise, cached.edits = noise, edits
             if not uses_kept:
                 cached.note_kept(inputs)
             return run
@@ -308,16 +310,34 @@ class ModelRunner:
             inputs["noise_source"] = source
         return inputs
 
+    def _edit_inputs(self, cached: CachedPlan, edits: LocalEdits) -> dict[str, NDArray[np.float32]]:
+        """Return the inputs of local edits that differ from the previous run."""
+        before, plan = cached.edits, cached.bound.plan
+        if before is edits or before == edits:
+            return {}
+        cached.edits = None  # undefined if the run fails
+        inputs: dict[str, NDArray[np.float32]] = {}
+        if before is None or (before.bends, before.style_offsets) != (edits.bends, edits.style_offsets):
+            inputs |= edit_inputs(plan, edits)
+        if before is None or before.blends != edits.blends:
+            inputs |= mask_inputs(plan, edits.blends)
+        return inputs
+
     def _fetch(self, key: PlanKey, *, use_fused: bool = True) -> CachedPlan:
         self.check_usable()
         with self._loss:
             return self._bound(key, use_fused=use_fused)
 
     def _bound(self, key: PlanKey, *, use_fused: bool = True, keep: bool = False) -> CachedPlan:
+        wanted = self._without_room.get(key, key)
         try:
-            return self._plan_cache.fetch(key, use_fused=use_fused, keep=keep)
+            return self._plan_cache.fetch(wanted, use_fused=use_fused, keep=keep)
         except DeviceMemoryError as error:
-            raise self._too_small(key, error) from error
+            if not wanted.edits.keeps_second:
+                raise self._too_small(key, error) from error
+        # The second latents run beside the pictures in every frame, from now on: trying again would evict other plans.
+        self._without_room[key] = replace(key, edits=replace(key.edits, keeps_second=False))
+        return self._bound(key, use_fused=use_fused, keep=keep)
 
     def _stop_checking(self) -> None:
         """End the steps of `prepare_step`, which frees what they hold on the device."""

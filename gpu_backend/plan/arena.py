@@ -1,8 +1,7 @@
 """Arena allocation: offsets of intermediate buffers in one allocation.
 
-A buffer is live from the step that writes it to the last step that reads it, in each part of a plan by itself
-(`gpu_backend.plan.plan.Plan.kept_steps`). Buffers whose lifetimes do not overlap may share memory. Placement is greedy:
-largest buffer first, at the lowest offset that is free during its lifetime.
+A buffer is live from the step that writes it to the last step that reads it. Buffers whose lifetimes do not overlap
+may share memory. Placement is greedy: largest buffer first, at the lowest offset that is free during its lifetime.
 """
 
 from __future__ import annotations
@@ -24,38 +23,31 @@ def buffer_nbytes(buffer: Buffer) -> int:
     return math.prod(buffer.shape) * np.dtype(buffer.dtype).itemsize
 
 
-def lifetimes(steps: Sequence[Step], kept_steps: int = 0) -> dict[str, tuple[tuple[int, int], ...]]:
-    """Return the first and last step of each buffer's lifetimes, both included: one for each part that names it."""
-    lives: dict[tuple[str, bool], tuple[int, int]] = {}
+def lifetimes(steps: Sequence[Step]) -> dict[str, tuple[int, int]]:
+    """Return the first and last step of each buffer's lifetime, both included."""
+    lives: dict[str, tuple[int, int]] = {}
     for index, step in enumerate(steps):
         for name in (*step.inputs, *step.outputs):
-            key = name, index >= kept_steps
-            first, _ = lives.get(key, (index, index))
-            lives[key] = (first, index)
-    found: dict[str, tuple[tuple[int, int], ...]] = {}
-    for (name, _), life in lives.items():
-        found[name] = (*found.get(name, ()), life)
-    return found
+            first, _ = lives.get(name, (index, index))
+            lives[name] = (first, index)
+    return lives
 
 
-def place(buffers: Sequence[Buffer], steps: Sequence[Step], kept_steps: int = 0) -> tuple[tuple[Buffer, ...], int]:
+def place(buffers: Sequence[Buffer], steps: Sequence[Step]) -> tuple[tuple[Buffer, ...], int]:
     """Assign an offset to every intermediate buffer; others keep -1.
 
     Returns
     -------
     The buffers in their original order, and the size of the arena in bytes.
     """
-    lives = lifetimes(steps, kept_steps)
-
-    def meet(one: str, other: str) -> bool:
-        return any(a <= d and c <= b for a, b in lives[one] for c, d in lives[other])
-
+    lives = lifetimes(steps)
     intermediates = [buffer for buffer in buffers if buffer.role == "intermediate"]
     placed: dict[str, tuple[int, int]] = {}
     for buffer in sorted(intermediates, key=lambda item: (-buffer_nbytes(item), item.name)):
         size = _aligned(buffer_nbytes(buffer))
+        first, last = lives[buffer.name]
         offset = 0
-        for start, end in sorted(placed[name] for name in placed if meet(name, buffer.name)):
+        for start, end in sorted(placed[name] for name in placed if lives[name][0] <= last and first <= lives[name][1]):
             if offset + size <= start:
                 break
             offset = max(offset, end)

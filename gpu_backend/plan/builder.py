@@ -15,6 +15,10 @@ from gpu_backend.plan.arena import place
 from gpu_backend.plan.executor import TAP_VALUES
 from gpu_backend.plan.plan import SECOND_ROWS, Buffer, BufferRole, Plan, PlanKey, Step, is_half
 
+_OF_BOTH_PARTS = ("styles", "demod")
+"""Buffers of both parts of a plan that keeps second latents, with rows for the part of more samples: kernels of a GPU
+know them by these names."""
+
 
 class PlanBuilder:
     """Collects buffers and steps for one key.
@@ -53,15 +57,17 @@ class PlanBuilder:
         """Buffers that are declared in this part of the plan."""
 
     def buffer(self, name: str, shape: tuple[int, ...], role: BufferRole, dtype: str = "float32") -> str:
-        """Declare a buffer and return its name. Intermediates of both parts of a plan share memory: the larger shape.
+        """Declare a buffer and return its name; intermediates of second latents that are kept have names of their own.
 
         Raises
         ------
         ValueError
             If the name is taken.
         """
+        if self.is_second and role == "intermediate" and name not in _OF_BOTH_PARTS:
+            name = f"second/{name}"
         before = self._buffers.get(name)
-        if name in self._named or (before is not None and before.role != "intermediate"):
+        if before is not None and (name in self._named or name not in _OF_BOTH_PARTS):
             raise ValueError(f"the plan already has a buffer {name!r}")
         if before is not None:
             shape = (max(before.shape[0], shape[0]), *shape[1:])
@@ -222,7 +228,7 @@ class PlanBuilder:
 
     def freeze(self) -> Plan:
         """Place the buffers and return the plan."""
-        buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps, self._kept_steps)
+        buffers, arena_nbytes = place(tuple(self._buffers.values()), self._steps)
         return Plan(self.key, buffers, tuple(self._steps), arena_nbytes, self._kept_steps)
 
     def _show(

@@ -136,8 +136,8 @@ class Plan:
         Size of the arena for all intermediates.
     kept_steps
         The first steps, of the second latents of masked blends; the buffers of the role ``kept`` are all that they
-        leave to the other steps. A run may leave them out while none of `kept_inputs` changes. Intermediates of both
-        parts share names: each part writes what it reads, the first samples of each.
+        leave to the other steps. A run may leave them out while none of `kept_inputs` changes. Each part writes the
+        intermediates that it reads; of these, both have the styles alone.
     """
 
     key: PlanKey

@@ -14,12 +14,15 @@ from gpu_backend.errors import DeviceMemoryError
 from gpu_backend.plan.executor import BoundPlan, Executor
 from gpu_backend.plan.kept_second import kept_nbytes
 from gpu_backend.plan.plan import Plan, PlanKey
-from gpu_backend.recipe import MaskedBlend, Noise
+from gpu_backend.recipe import LocalEdits, Noise
+
+_KEPT_BUDGETS = 2
+"""Budgets that kept buffers have for themselves."""
 
 
 @dataclass(slots=True, eq=False)
 class CachedPlan:
-    """A bound plan, and the noise and masked blends in its input buffers; None if their content is undefined.
+    """A bound plan, and the noise and local edits in its input buffers; None if their content is undefined.
 
     `kept` has the values of the inputs that the kept buffers were computed from (`Plan.kept_inputs`); None if the
     content of these buffers is undefined.
@@ -27,7 +30,7 @@ class CachedPlan:
 
     bound: BoundPlan
     noise: Noise | None = None
-    blends: tuple[MaskedBlend, ...] | None = None
+    edits: LocalEdits | None = None
     kept: dict[str, NDArray[Any]] | None = None
     kept_inputs: frozenset[str] = field(init=False)
     kept_nbytes: int = field(init=False)
@@ -51,7 +54,9 @@ class CachedPlan:
 class PlanCache:
     """Bound plans, built on first use.
 
-    While the plans' working buffers or kept buffers exceed `budget_nbytes`, the least recently used plan is evicted.
+    While the plans' working buffers exceed `budget_nbytes`, or their kept buffers twice that, the least recently used
+    plan is evicted. A full picture that keeps as much as a plan may (`kept_second.MOST_KEPT_NBYTES`) leaves room for
+    its drafts, which keep about a half of it, a quarter and so on.
     Plans fetched with `keep`, and the plan just fetched, are never evicted for the budget. If device memory runs out,
     all plans without `keep` are.
 
@@ -62,7 +67,8 @@ class PlanCache:
     build
         PlanKey -> Plan.
     budget_nbytes
-        Device memory that all bound plans may take together; as much again for buffers that they keep between runs.
+        Device memory that all bound plans may take together; twice as much again for buffers that they keep between
+        runs.
     """
 
     def __init__(self, executor: Executor, build: Callable[[PlanKey], Plan], budget_nbytes: int) -> None:
@@ -70,7 +76,7 @@ class PlanCache:
         self._build = build
         self._budget_nbytes = budget_nbytes
         self._cached: OrderedDict[tuple[PlanKey, bool], CachedPlan] = OrderedDict()
-        self._kept: set[tuple[PlanKey, bool]] = set()
+        self._protected: set[tuple[PlanKey, bool]] = set()
 
     def __contains__(self, key: PlanKey) -> bool:
         """Whether the fused plan of a key is bound."""
@@ -107,7 +113,7 @@ class PlanCache:
             cached = CachedPlan(self._executor.bind(plan, use_fused=use_fused))
         self._cached[name] = cached
         if keep:
-            self._kept.add(name)
+            self._protected.add(name)
         self._make_room(name)
         return cached
 
@@ -127,7 +133,7 @@ class PlanCache:
 
     def clear_for(self, key: PlanKey) -> None:
         """Close every plan without `keep`, except those of `key`."""
-        for name in [name for name in self._cached if name[0] != key and name not in self._kept]:
+        for name in [name for name in self._cached if name[0] != key and name not in self._protected]:
             self._cached.pop(name).bound.close()
 
     def close(self) -> None:
@@ -136,8 +142,8 @@ class PlanCache:
             self._cached.popitem()[1].bound.close()
 
     def _make_room(self, newest: tuple[PlanKey, bool]) -> None:
-        for name in [name for name in self._cached if name != newest and name not in self._kept]:
+        for name in [name for name in self._cached if name != newest and name not in self._protected]:
             kept = sum(cached.kept_nbytes for cached in self._cached.values())
-            if max(kept, self.nbytes - kept) <= self._budget_nbytes:
+            if max(kept / _KEPT_BUDGETS, self.nbytes - kept) <= self._budget_nbytes:
                 return
             self._cached.pop(name).bound.close()

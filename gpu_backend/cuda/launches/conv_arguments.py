@@ -112,7 +112,7 @@ def conv_arguments(
         "clamp": np.float32(math.inf if work.act.clamp is None else work.act.clamp),
     }
     if site.blend is not None:
-        arguments |= blend_arguments(site.blend, work.side**2 * work.cout * (2 if site.half else 4))
+        arguments |= blend_arguments(site.blend, work.side, work.cout * (2 if site.half else 4))
     shape = (site.batch, work.side, work.side, work.cout)
     stored = (site.y, E4M3 if site.stores_fp8 else site.dtype), (site.y_raw, site.dtype)
     written = tuple(Region(name, shape, dtype, "scratch") for name, dtype in stored if name is not None)
@@ -142,12 +142,13 @@ def skip_arguments(skip: SkipPicture, constants: list[Constant]) -> dict[str, Ar
     return {"skip": region(skip.region), "taps": taps_constant(constants, skip.taps, 2.0 * math.sqrt(skip.gain))}
 
 
-def blend_arguments(blend: KeptSecond, sample_nbytes: int) -> dict[str, Argument]:
-    """Return the arguments of a kernel with HAS_BLEND; a second latent has `sample_nbytes` bytes."""
+def blend_arguments(blend: KeptSecond, side: int, pixel_nbytes: int) -> dict[str, Argument]:
+    """Return the arguments of a kernel with HAS_BLEND."""
     return {
-        "second": Address(blend.region, "region", blend.sample * sample_nbytes),
+        "second": Address(blend.region, "region", blend.sample * side**2 * pixel_nbytes),
         "mask": region(blend.mask),
         "mask_side": np.int32(blend.mask_side),
+        "mask_step": np.float32(blend.mask_side) / np.float32(side),
     }
 
 

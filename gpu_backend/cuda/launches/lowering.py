@@ -132,7 +132,7 @@ def _placed(
                 end += _aligned(region.nbytes)
     scratch = [Buffer(item.name, item.shape, item.dtype, "intermediate") for item in regions if item.role == "scratch"]
     launches = built.launches if whole is None else (*built.launches, whole)
-    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in launches], kept_launches)
+    buffers, arena_nbytes = place(scratch, [_step_of(launch) for launch in launches])
     placed += [Region(item.name, item.shape, item.dtype, "scratch", end + item.offset) for item in buffers]
     return Schedule(
         plan,

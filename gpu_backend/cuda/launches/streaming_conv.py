@@ -36,9 +36,10 @@ _TAP_ORDER = tuple(3 * ky + kx for kx in range(3) for ky in (0, 2, 1, 0, 2))
 
 _MOST_PICTURE_CHANNELS = 8
 
+_MOST_WARPGROUPS = 6
 _FEW_CHANNELS = 32
-_MOST_WARPGROUPS, _MOST_WITH_BLEND = 6, 3
-"""Of a block; of one of more channels that blends a second latent, which takes registers."""
+_MOST_WITH_BLEND, _MOST_OF_MANY_WITH_BLEND = 4, 3
+"""Warpgroups of a block that blends a second latent, which takes registers: of few channels, and of more."""
 
 
 def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> StreamingConvGeometry | None:
@@ -51,7 +52,9 @@ def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> Str
         return None
     shape = ConvShape("conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
-    most = _MOST_WITH_BLEND if site.blend is not None and work.cout > _FEW_CHANNELS else _MOST_WARPGROUPS
+    most = _MOST_WARPGROUPS
+    if site.blend is not None:
+        most = _MOST_WITH_BLEND if work.cout <= _FEW_CHANNELS else _MOST_OF_MANY_WITH_BLEND
     geometry = streaming_conv_geometry(
         divided, target.multiprocessors, target.shared_nbytes_per_block, most_warpgroups=most
     )

@@ -279,7 +279,7 @@ def to_rgb(
             "batch": np.int32(batch),
             "side": np.int32(side),
             "gain": np.float32(settings.gain),
-            **({} if blend is None else blend_arguments(blend, side**2 * channels * 4)),
+            **({} if blend is None else blend_arguments(blend, side, 4 * channels)),
         },
         flops=batch * side**2 * channels * (part_count + 1 + (len(settings.taps) if settings.adds_image else 0)),
         nbytes=_nbytes(settings, batch, part_count, has_image=pixels is None, has_pixels=pixels is not None),

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256) blend_pictures(
 #pragma unroll
         for (int k = 0; k < MASKS; ++k) {
             if (masks[k] == nullptr) continue;
-            const float share = mask_at(masks[k], mask_side, side, pixel);
+            const float share = mask_at(masks[k], mask_side, (float)mask_side / side, pixel / side, pixel % side);
             const float* const other = second + ((size_t)k * area + pixel) * IMG_CHANNELS;
 #pragma unroll
             for (int i = 0; i < IMG_CHANNELS; ++i)

@@ -24,7 +24,7 @@ extern "C" __global__ void __launch_bounds__(256) blend_samples(
 #pragma unroll
         for (int k = 0; k < MASKS; ++k) {
             if (masks[k] == nullptr) continue;
-            const float share = mask_at(masks[k], mask_side, side, pixel);
+            const float share = mask_at(masks[k], mask_side, (float)mask_side / side, pixel / side, pixel % side);
             if (share == 0.0f) continue;
             float other[WIDE];
             load_many<WIDE>(second + k * stride + place, other);

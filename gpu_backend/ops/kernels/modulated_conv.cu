@@ -275,6 +275,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
     const T* const second = nullptr;
     const float* const mask = nullptr;
     const int mask_side = 1;
+    const float mask_step = 1.0f;
 #endif
 #if !HAS_MOMENTS
     const float* const strengths = nullptr;
@@ -467,7 +468,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) modulated_conv
                     const unsigned position = (warp_m * MF + m) * 16 + half * 8 + (lane >> 2);
                     const int row = row_of(position), column = column_of(position), pixel = corner + row * side + column;
                     if (!is_inside(y0, row * COLUMNS + column)) continue;
-                    const float share = mask_at(mask, mask_side, side, pixel);
+                    const float share = mask_at(mask, mask_side, mask_step, y0 + row, x0 + column);
                     if (share == 0.0f) continue;
                     const int channel = n0 + warp_n * WARP_CHANNELS + (lane & 3) * 2;
                     unsigned others[NF];

@@ -139,21 +139,25 @@ extern "C" __global__ void __launch_bounds__(THREADS, 1) streaming_conv(
         const int pixel = (first_row + row) * side + warp_column + group;
         const bool is_inside[2] = {warp_column + group < side, warp_column + group + 8 < side};
 #if HAS_BLEND  // what a lambda names changes its machine code, even in branches that are not compiled
+        float shares[2];
+        unsigned others[2][NF];  // loaded for both pixels before either is blended
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-            if (!is_inside[half]) continue;
-            const float share = mask_at(mask, mask_side, side, pixel + half * 8);
+            shares[half] = is_inside[half] ? mask_at(mask, mask_side, mask_step, first_row + row, warp_column + group + half * 8) : 0.0f;
 #pragma unroll
             for (int n = 0; n < NF; n += STORED_FRAGMENTS) {
                 const int channel = n * 8 + places * STORED_FRAGMENTS;
-                if (channel >= cout) continue;
-                unsigned own[STORED_FRAGMENTS];
+                unsigned own[STORED_FRAGMENTS] = {};
+                if (shares[half] != 0.0f && channel < cout) load_neighbours(second + ((pixel + half * 8) * cout + channel), own);
 #pragma unroll
-                for (int j = 0; j < STORED_FRAGMENTS; ++j) own[j] = words[half][n + j];
-                blend_words(own, second + ((pixel + half * 8) * cout + channel), share);
-#pragma unroll
-                for (int j = 0; j < STORED_FRAGMENTS; ++j) words[half][n + j] = own[j];
+                for (int j = 0; j < STORED_FRAGMENTS; ++j) others[half][n + j] = own[j];
             }
+        }
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+            if (shares[half] == 0.0f) continue;
+#pragma unroll
+            for (int n = 0; n < NF; ++n) words[half][n] = blended_word(words[half][n], others[half][n], shares[half]);
         }
         prefetch_second(row + 1);
 #endif

@@ -192,6 +192,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
     const T* const second = nullptr;
     const float* const mask = nullptr;
     const int mask_side = 1;
+    const float mask_step = 1.0f;
 #endif
     extern __shared__ unsigned char unaligned[];
     __shared__ __align__(16) float shared_demod[CHANNELS], shared_bias[CHANNELS];
@@ -394,7 +395,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                 float own_share = 0.0f;  // of the one of its group's four pixels that the lane looks up
                 if constexpr (HAS_BLEND) {
                     const int at = 2 * column + quarter;
-                    if (at >= 0 && at < side) own_share = mask_at(mask, mask_side, side, pixel + quarter);
+                    if (at >= 0 && at < side) own_share = mask_at(mask, mask_side, mask_step, out_row + r, at);
                 }
 #pragma unroll
                 for (int c = 0; c < 4; ++c) {
@@ -406,7 +407,11 @@ extern "C" __global__ void __launch_bounds__(THREADS, MIN_BLOCKS) streaming_up_c
                         if (c < 2 ? has_first : has_second) blend_words(out, second + ((pixel + c) * cout + channel), share);
                     }
 #pragma unroll
-                    for (int n = 0; n < NF; ++n) styled[n] = HAS_MOMENTS ? out[n] : multiply_add2(out[n], style_of[n], 0u);
+                    for (int n = 0; n < NF; ++n) {
+                        // With a blend, registers are short: styles are read again.
+                        const unsigned style = HAS_BLEND ? reinterpret_cast<const unsigned*>(shared_style)[opaque(quarter) * NF + n] : style_of[n];
+                        styled[n] = HAS_MOMENTS ? out[n] : multiply_add2(out[n], style, 0u);
+                    }
                     if (HAS_MOMENTS && i == 2 && r == 0 && c == 0) {  // the pivot is the warp's second position, which is never a halo
                         unsigned one[NF];
 #pragma unroll

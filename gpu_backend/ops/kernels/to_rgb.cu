@@ -4,7 +4,8 @@
 //     byte = trunc(clamp(image * 127.5 + MIDDLE_TWICE / 2, 0, 255)), in the order B, G, R, X
 // Macros: IMG_CHANNELS, TAPS (of `taps`, which include gain 2 per axis), MIDDLE_TWICE (see parts/bytes.cuh), PIXELS of a thread: 1, or
 // 4 neighbours of a row if 4 divides `side`, so that a thread loads and stores 16 bytes at a time.
-// `parts`: (part_count, batch, side, side, IMG_CHANNELS). second: (side, side, IMG_CHANNELS); mask: (mask_side, mask_side). Null pointers: no bias, no previous picture, image or pixels not wanted.
+// `parts`: (part_count, batch, side, side, IMG_CHANNELS). second: (side, side, IMG_CHANNELS); mask: (mask_side, mask_side), mask_step:
+// mask_side / side. Null pointers: no bias, no previous picture, image or pixels not wanted.
 // flags[b] gets bit 0 if a number of sample b is not finite.
 // Grid: groups of PIXELS of a sample, 256 per block; samples.
 #include "parts/doubling.cuh"
@@ -49,7 +50,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
     const float* __restrict__ parts, int part_count, const float* __restrict__ bias, float clamp,
     const float* __restrict__ previous, const float* __restrict__ taps,
 #if HAS_BLEND
-    const float* __restrict__ second, const float* __restrict__ mask, int mask_side,
+    const float* __restrict__ second, const float* __restrict__ mask, int mask_side, float mask_step,
 #endif
     float* __restrict__ image,
     unsigned char* __restrict__ pixels, unsigned* __restrict__ flags, int batch, int side, float gain) {
@@ -89,7 +90,7 @@ extern "C" __global__ void __launch_bounds__(256) to_rgb(
 #if HAS_BLEND
 #pragma unroll
     for (int p = 0; p < PIXELS; ++p) {
-        const float share = mask_at(mask, mask_side, side, pixel + p);
+        const float share = mask_at(mask, mask_side, mask_step, (pixel + p) / side, (pixel + p) % side);
         if (share == 0.0f) continue;
 #pragma unroll
         for (int i = p * IMG_CHANNELS; i < (p + 1) * IMG_CHANNELS; ++i) v[i] = blended(v[i], second[pixel * IMG_CHANNELS + i], share);

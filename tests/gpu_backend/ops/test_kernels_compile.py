@@ -393,6 +393,7 @@ def test_a_kernel_is_known_by_the_parts_that_it_includes_too(monkeypatch: pytest
         "parts/doubling.cuh",
         "parts/types.cuh",
         "parts/bytes.cuh",
+        "parts/masks.cuh",
         "parts/previous_kernel.cuh",
     ]
     before = recipe.digest

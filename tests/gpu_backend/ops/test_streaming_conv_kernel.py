@@ -54,7 +54,7 @@ CASES: tuple[tuple[ConvCase, dict[str, int]], ...] = (
     (CLAMPED, {"channels": 32, "depth": 32, "rows": 64, "warpgroups": 2, "stages": 6}),
     (BOXES, {"channels": 56, "depth": 32, "rows": 19, "warpgroups": 2, "stages": 2}),
     (ODD, {"channels": 56, "depth": 64, "rows": 12, "warpgroups": 3, "stages": 3}),
-    (replace(WIDE, blend=16), {"channels": 32, "depth": 32, "rows": 32, "warpgroups": 5, "stages": 4}),
+    (replace(WIDE, blend=16), {"channels": 32, "depth": 32, "rows": 32, "warpgroups": 4, "stages": 4}),
     (replace(DEEP, blend=73), {"channels": 64, "depth": 64, "rows": 16, "warpgroups": 3, "stages": 3}),
     (replace(RAGGED, blend=9), {"channels": 32, "depth": 32, "rows": 10, "warpgroups": 4, "stages": 4}),
     (replace(BOXES, blend=71), {"channels": 56, "depth": 32, "rows": 19, "warpgroups": 2, "stages": 2}),

@@ -1,11 +1,16 @@
 """Which plans stand ready, and which make room."""
 
+from dataclasses import replace
+
 import pytest
 
-from gpu_backend import DeviceMemoryError
-from gpu_backend.plan.plan import Plan, PlanKey
+from gpu_backend import MAX_BLENDS, DeviceMemoryError, RowRange
+from gpu_backend.plan.families import build_plan
+from gpu_backend.plan.kept_second import MOST_KEPT_NBYTES, kept_nbytes
+from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
 from gpu_backend.plan.plan_cache import PlanCache
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
+from gpu_backend.renderer.renderer import PLAN_BUDGET_NBYTES
 from tests.helpers.fake_executor import FakeExecutor, FakePlan
 from tests.helpers.networks import NetworkOptions, make_spec
 
@@ -45,6 +50,21 @@ def test_over_the_budget_the_least_recently_used_go_but_not_what_is_kept() -> No
     assert key(64) in executor.standing()
     assert executor.standing()[-1] == key(4)
     assert cache.nbytes <= full_nbytes + 40_000
+
+
+def test_pictures_with_as_many_blends_as_there_may_be_and_their_drafts_by_turns_bind_each_plan_once() -> None:
+    spec = make_spec(NetworkOptions(resolution=1024, channel_base=32768, channel_max=512, w_dim=512))
+    edits = PlanEdits(blends=(RowRange(),) * MAX_BLENDS, keeps_second=True)
+    executor = FakeExecutor()
+    cache = PlanCache(executor, lambda key: build_plan(spec, key), PLAN_BUDGET_NBYTES)
+    keys = [replace(key(side), edits=edits) for side in (1024, 512, 256, 128)]
+    kept = [kept_nbytes(cache.fetch(one).bound.plan) for one in keys]
+    assert kept[0] <= MOST_KEPT_NBYTES
+    bound = list(executor.bound)
+    for one in keys:
+        cache.fetch(one)
+    assert executor.bound == bound
+    assert sum(kept) > PLAN_BUDGET_NBYTES
 
 
 def test_when_the_device_is_full_all_that_may_go_goes_and_it_is_tried_once_more() -> None:

@@ -1,5 +1,7 @@
 """Requests with local edits: checked, rendered without new plans while amounts change, alone in a batch, on a GPU."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ from gpu_backend import (
     MASK_SIDE,
     MAX_BLENDS,
     Bend,
+    CancelledError,
     Latent,
     LocalEdits,
     MaskedBlend,
@@ -91,6 +94,37 @@ def test_dragging_an_amount_binds_one_plan() -> None:
         renderer.render(request_for(renderer, edits=edits))
     assert len(executor.bound) == before + 1
     assert {"bend/b8.conv0", "style_offsets"} <= executor.runs("synthesis")[-1].inputs
+
+
+def test_bends_and_style_offsets_are_copied_only_when_they_change() -> None:
+    executor = FakeExecutor()
+    renderer = Renderer(MODELS["skip"], executor=executor)
+    bend, offset, blend = Bend("b8.conv0", "gain", 0.5), StyleOffset("b4.conv1", 0, 0.5), MaskedBlend(SEVEN, TOP)
+    first = LocalEdits((bend,), (offset,), (blend,))
+    for edits in (
+        first,
+        LocalEdits((bend,), (offset,), (blend,)),
+        replace(first, blends=(replace(blend, strength=0.5),)),
+    ):
+        renderer.render(request_for(renderer, edits=edits))
+    other = replace(first, style_offsets=(replace(offset, amount=0.6),))
+    for _ in range(2):
+        renderer.render(request_for(renderer, edits=other))
+    runs = executor.runs("synthesis")
+    assert ["bend/b8.conv0" in run.inputs for run in runs] == [True, False, False, True, False]
+    assert ["style_offsets" in run.inputs for run in runs] == [True, False, False, True, False]
+    assert [run.uses_kept for run in runs] == [False, True, True, False, True]
+
+
+def test_edits_of_a_failed_run_are_copied_again() -> None:
+    executor = FakeExecutor()
+    renderer = Renderer(MODELS["skip"], executor=executor)
+    edits = [bent(Bend("b8.conv0", "gain", amount)) for amount in (0.5, 1.5)]
+    renderer.render(request_for(renderer, edits=edits[0]))
+    with pytest.raises(CancelledError):
+        renderer.render(request_for(renderer, edits=edits[1]), should_cancel=lambda: True)
+    renderer.render(request_for(renderer, edits=edits[0]))
+    assert all("bend/b8.conv0" in run.inputs for run in executor.runs("synthesis"))
 
 
 def test_a_drag_of_a_blend_binds_one_plan_and_copies_masks_only_when_they_change() -> None:

@@ -33,9 +33,10 @@ from gpu_backend import (
 )
 from gpu_backend.plan import kept_second
 from gpu_backend.plan.edit_inputs import bendable_layers, style_lengths
+from gpu_backend.plan.executor import BoundPlan
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.kept_second import kept_nbytes, key_that_keeps
-from gpu_backend.plan.plan import PlanEdits, PlanKey
+from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
 from tests.helpers.fake_executor import FakeExecutor
 from tests.helpers.networks import NetworkOptions, make_spec, make_stylegan2
 from tests.helpers.stylegan1 import make_stylegan1
@@ -321,6 +322,27 @@ def test_what_would_take_too_much_memory_runs_in_every_frame(most_nbytes: int, m
         assert (held["ws"].shape[0], "second_ws" in held) == ((1, True) if most_nbytes else (3, False))
 
 
+def test_a_device_without_room_to_keep_them_runs_them_in_every_frame(monkeypatch: pytest.MonkeyPatch) -> None:
+    with faked("skip") as (renderer, executor):
+        tried = []
+        bind = executor.bind
+
+        def bind_what_fits(plan: Plan, *, use_fused: bool = True) -> BoundPlan:
+            tried.append(plan.kept_steps > 0)
+            if plan.kept_steps:
+                raise DeviceMemoryError("The fake GPU has too little memory.")
+            return bind(plan, use_fused=use_fused)
+
+        monkeypatch.setattr(executor, "bind", bind_what_fits)
+        for first in (1, 2, 3):
+            renderer.render(base_request(renderer, first))
+        assert tried == [True, True, False], "once, and again after the other plans were evicted"
+        assert uses(executor) == [False] * 3
+        held = executor.bound[-1].held
+        assert held["ws"].shape[0] == 3
+        assert "second_ws" not in held
+
+
 def test_pictures_are_the_same_whether_second_latents_are_kept_or_not(monkeypatch: pytest.MonkeyPatch) -> None:
     for name, model in MODELS.items():
         found = []
@@ -354,7 +376,6 @@ def test_a_network_of_the_usual_widths_and_1024_pixels_is_kept() -> None:
     keeping = key_that_keeps(key, lambda one: build_plan(spec, one))
     assert keeping.edits.keeps_second
     assert 3 * 250e6 < kept_nbytes(build_plan(spec, keeping)) < 3 * 300e6
-    assert key_that_keeps(replace(key, tap="b8.conv0"), lambda one: build_plan(spec, one)).edits == key.edits
 
 
 @pytest.mark.parametrize("name", MODELS)

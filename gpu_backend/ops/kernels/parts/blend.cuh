@@ -1,6 +1,6 @@
 // A blend with one second latent in the epilogue of a convolution (gpu_backend/ops/blend_samples.py):
 //     v += m (second - v)
-// second: (side, side, channels), kept from an earlier run; mask: (mask_side, mask_side). Macro HAS_BLEND: 1 with HALF alone.
+// second: (side, side, channels), kept from an earlier run; mask: (mask_side, mask_side), mask_step: mask_side / side. Macro HAS_BLEND: 1 with HALF alone.
 // Layers with more blends have blend_samples.cu behind them: their masks would take registers that convolutions do not have.
 #pragma once
 #include "parts/types.cuh"
@@ -8,7 +8,7 @@
 
 static_assert(HALF || !HAS_BLEND, "words of two numbers are blended");
 
-#define BLEND_PARAMETERS const T* __restrict__ second, const float* __restrict__ mask, int mask_side
+#define BLEND_PARAMETERS const T* __restrict__ second, const float* __restrict__ mask, int mask_side, float mask_step
 
 // N neighbouring words of fp16, at a multiple of min(4 N, 16) bytes.
 template <int N>

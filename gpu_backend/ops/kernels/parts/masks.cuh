@@ -3,12 +3,13 @@
 
 enum : int { MASKS = 3 };  // MAX_BLENDS of gpu_backend/limits.py
 
-// The mask at a pixel, interpolated bilinearly where the layer is larger and clamped at the edge.
-__device__ __forceinline__ float mask_at(const float* mask, int mask_side, int side, int pixel) {
-    if (mask_side == side) return mask[pixel];
-    const float last = mask_side - 1.0f, step = (float)mask_side / side;
-    const float column = fminf(fmaxf((pixel % side + 0.5f) * step - 0.5f, 0.0f), last);
-    const float row = fminf(fmaxf((pixel / side + 0.5f) * step - 0.5f, 0.0f), last);
+// The mask at a pixel, interpolated bilinearly where the layer is larger and clamped at the edge. `step`: mask_side / side; at 1, the
+// mask has the layer's side.
+__device__ __forceinline__ float mask_at(const float* mask, int mask_side, float step, int pixel_row, int pixel_column) {
+    if (step == 1.0f) return mask[pixel_row * mask_side + pixel_column];
+    const float last = mask_side - 1.0f;
+    const float column = fminf(fmaxf((pixel_column + 0.5f) * step - 0.5f, 0.0f), last);
+    const float row = fminf(fmaxf((pixel_row + 0.5f) * step - 0.5f, 0.0f), last);
     const int left = (int)column, top = (int)row;
     const int right = min(left + 1, mask_side - 1), low = min(top + 1, mask_side - 1);
     const float to_right = column - left, down = row - top;
