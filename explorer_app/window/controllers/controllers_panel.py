@@ -133,8 +133,6 @@ class ControllersPanel(QWidget):
         learning = QHBoxLayout()
         learning.addWidget(self.learning, 1)
         learning.addWidget(self.cancel)
-        commands = (self.add, self.take, None, self.open, self.save)
-        self.commands = FittingRow(commands, (self.save, self.open, self.take), self, edge_px=0)
         layout = QVBoxLayout(self)
         layout.setContentsMargins(theme.MARGIN, theme.px(8), theme.MARGIN, theme.px(8))
         layout.setSpacing(theme.px(6))
@@ -142,6 +140,8 @@ class ControllersPanel(QWidget):
         layout.addLayout(learning)
         layout.addWidget(ColumnScroll(self._list, self), 1)
         layout.addWidget(self.editor)
+        commands = (self.add, self.take, None, self.open, self.save)  # made last, since Tab follows the order of making
+        self.commands = FittingRow(commands, (self.save, self.open, self.take), self, edge_px=0)
         layout.addWidget(self.commands)
 
     # -- what is shown ----------------------------------------------------------------------------------------------
@@ -237,8 +237,10 @@ class ControllersPanel(QWidget):
         row.clicked.connect(lambda _on: self.select(None if self._selected == index else index))
         row.moved_on.connect(lambda step: self._go_to(index + step))
         row.removed.connect(lambda: self._remove(index))
+        before = self.rows[-1] if self.rows else self.cancel
         self.rows.append(row)
         self._list_layout.insertWidget(self._list_layout.count() - 1, row)
+        QWidget.setTabOrder(before, row)
 
     def _go_to(self, index: int) -> None:
         if 0 <= index < len(self.rows):

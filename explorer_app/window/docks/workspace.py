@@ -452,8 +452,7 @@ class Workspace(QMainWindow):
         place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
         for way in range(1, len(stops) + 1):
             stop = stops[(place + step * way) % len(stops)]
-            inside = (*_tab_stops(stop.widget()), *_tab_stops(stop)) if isinstance(stop, Dock) else (stop,)
-            first = next(iter(inside), None)
+            first = next(iter(_ways_in(stop) if isinstance(stop, Dock) else (stop,)), None)
             if first is not None:
                 stop.raise_()
                 stop.activateWindow()
@@ -517,6 +516,18 @@ def _tab_stops(outer: QWidget) -> list[QWidget]:
             stops.append(widget)
         widget = widget.nextInFocusChain()
     return stops
+
+
+def _ways_in(dock: Dock) -> list[QWidget]:
+    """Return where the keyboard focus can enter a dock, best first: its panel, a hint above the panel, its header.
+
+    A hint's only control dismisses it, so Enter or the space bar after F6 would remove the hint.
+    """
+    dock.make_panel()
+    header, *above, body = dock.parts()
+    inside = _tab_stops(body)
+    inside.sort(key=lambda stop: any(hint.isAncestorOf(stop) for hint in above))
+    return [*inside, *_tab_stops(header)]
 
 
 def _is_put_away(widget: QWidget) -> bool:

@@ -13,6 +13,7 @@ from typing import Any
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
     QContextMenuEvent,
+    QFocusEvent,
     QFontMetrics,
     QKeyEvent,
     QMouseEvent,
@@ -270,6 +271,16 @@ class TimelineView(QAbstractScrollArea):
         edge = theme.px(32)  # right of the playhead at the start
         area = self.viewport().rect().adjusted(int(self.axis.left) + edge, self.scene.ruler_px, -edge, 0)
         painter.drawText(area, _CENTRED, fitting_hint(painter.fontMetrics(), area, has_model=self.isEnabled()))
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """Paint the frame of the focus; Qt updates only the area around the viewport."""
+        super().focusInEvent(event)
+        self.viewport().update()
+
+    def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """Paint without the frame of the focus."""
+        super().focusOutEvent(event)
+        self.viewport().update()
 
     def resizeEvent(self, event: QResizeEvent) -> None:  # noqa: N802
         """Keep the timeline fitted, or its scale."""

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QAction
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QMenu, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import InputState, Learning
@@ -118,6 +118,17 @@ def test_the_list_works_by_keyboard(panel: ControllersPanel, edits: Edits, qtbot
     assert panel.selected == 1
     QTest.keyClick(panel.rows[1], Qt.Key.Key_Up)
     assert panel.selected == 0
+
+
+def test_tab_goes_from_the_inputs_at_the_top_to_the_commands_at_the_bottom(panel: ControllersPanel) -> None:
+    stops: list[QWidget] = []
+    stop = panel.nextInFocusChain()
+    while stop is not panel:
+        if stop.isVisible() and stop.focusPolicy() & Qt.FocusPolicy.TabFocus and stop.focusProxy() is None:
+            stops.append(stop)
+        stop = stop.nextInFocusChain()
+    assert panel.inputs.isAncestorOf(stops[0])
+    assert panel.commands.isAncestorOf(stops[-1])
 
 
 def test_learn_again_asks_for_another_control_of_the_selected_patch(panel: ControllersPanel) -> None:

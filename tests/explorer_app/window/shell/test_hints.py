@@ -145,3 +145,12 @@ def test_a_hint_that_becomes_narrower_while_it_is_hidden_shows_all_its_lines(qtb
     panel.show()
     QApplication.processEvents()
     assert line.text.height() == line.text.heightForWidth(line.text.width()) > line.text.fontMetrics().height()
+
+
+def test_f6_enters_the_panel_below_a_hint(first: MainWindow) -> None:
+    first.canvas.setFocus()
+    for key in HINTS:
+        QTest.keySequence(first.focusWidget(), "F6")
+        QApplication.processEvents()
+        assert first.docks[key].panel.isAncestorOf(first.focusWidget())
+        assert not first.hints.lines[key].isAncestorOf(first.focusWidget())

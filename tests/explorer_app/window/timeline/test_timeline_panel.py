@@ -7,7 +7,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtCore import QEvent, QObject, QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QContextMenuEvent, QFontMetrics, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
@@ -606,3 +606,22 @@ def test_the_panel_emits_timeline_edits(edits: Edits, view: TimelineView) -> Non
 
 def test_a_place_outside_of_every_track_has_no_key(view: TimelineView) -> None:
     assert view.scene.key_near(QPointF(500.0, 5000.0)) is None
+
+
+def test_the_frame_of_the_focus_follows_the_focus(view: TimelineView) -> None:
+    paints: list[str] = []
+
+    class Watch(QObject):
+        def eventFilter(self, watched: QObject, event: QEvent) -> bool:  # noqa: N802 - Qt's name
+            if event.type() == QEvent.Type.Paint:
+                paints.append("paint")
+            return False
+
+    watch = Watch()
+    view.viewport().installEventFilter(watch)
+    for change in (view.setFocus, view.clearFocus):
+        QApplication.processEvents()
+        paints.clear()
+        change()
+        QApplication.processEvents()
+        assert paints, f"{change.__name__} paints the timeline"
