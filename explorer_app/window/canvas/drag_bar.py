@@ -7,7 +7,7 @@ from typing import cast
 
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QLayout, QLayoutItem, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
 from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
@@ -116,7 +116,8 @@ class DragBar(QWidget):
         self._lines.setContentsMargins(theme.MARGIN, theme.px(4), theme.px(4), theme.px(4))
         self._lines.setSpacing(theme.px(6))
         self._settings = QBoxLayout(QBoxLayout.Direction.LeftToRight)
-        self._choices, self._amounts, self._buttons = QHBoxLayout(), QHBoxLayout(), QHBoxLayout()
+        self._choices, self._buttons = QHBoxLayout(), QHBoxLayout()
+        self._amounts = QBoxLayout(QBoxLayout.Direction.LeftToRight)
         for line in (self._settings, self._choices, self._amounts, self._buttons):
             line.setSpacing(theme.px(8))
         self._lines.addLayout(self._settings)
@@ -126,7 +127,7 @@ class DragBar(QWidget):
         modes, choices = (self.modes, self.strokes), (self.rows, self.block)
         amounts = (self.reconstruct, self.brush_size, self.softness)
         buttons = (self.keys, self.clear, self.invert, self.clear_mask)
-        self._parts: tuple[tuple[QHBoxLayout, tuple[QWidget, ...]], ...] = (
+        self._parts: tuple[tuple[QBoxLayout, tuple[QWidget, ...]], ...] = (
             (self._choices, (*modes, self.rows_label, *choices)),
             (self._amounts, amounts),
             (self._buttons, (*buttons, self.close_button)),
@@ -175,6 +176,8 @@ class DragBar(QWidget):
     def _arrange(self) -> None:
         """Use two lines if one is too narrow, three if the settings do not fit into one of these, and fewer labels.
 
+        Where the sliders do not fit beside each other, they are below each other.
+
         On a low screen there is one line, and a popup for what does not fit into it.
         """
         is_low = theme.is_on_low_screen(self)
@@ -202,7 +205,10 @@ class DragBar(QWidget):
         label = self.rows_label.sizeHint().width() + self._choices.spacing() if self.rows_label.isHidden() else 0
         has_room = self._choices.sizeHint().width() + label <= room
         self.rows_label.setVisible(has_room and self._brush.mode == "points")  # the button says what it is for
-        needed = self._choices.minimumSize().width() + self._amounts.minimumSize().width()
+        amounts = [item.minimumSize().width() for item in _items(self._amounts) if not item.isEmpty()]
+        beside = sum(amounts) + self._amounts.spacing() * len(amounts)
+        self._amounts.setDirection(ways.TopToBottom if beside > room else ways.LeftToRight)
+        needed = self._choices.minimumSize().width() + beside
         self._settings.setDirection(ways.TopToBottom if needed > room else ways.LeftToRight)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
@@ -271,3 +277,8 @@ class DragBar(QWidget):
     def _pick_rows(self) -> None:
         if self._resolutions:
             self.picker.open_for("Dragging", self._shown_rows(), self._resolutions, below(self.rows))
+
+
+def _items(layout: QLayout) -> list[QLayoutItem]:
+    """Return the items of a layout in their order."""
+    return [item for index in range(layout.count()) if (item := layout.itemAt(index)) is not None]

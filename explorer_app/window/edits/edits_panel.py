@@ -13,6 +13,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLabel, QToolButton, QVBoxLayout, QWi
 from explorer_app.session.edits import AddBend
 from explorer_app.session.local_edits import StyleChannel
 from explorer_app.session.session import Session, as_still
+from explorer_app.window.controls.tab_order import chain
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.edits.blend_list import BlendList
 from explorer_app.window.edits.edit_rows import BendRow, EditRow, StyleRow
@@ -84,6 +85,8 @@ class EditsPanel(QWidget):
         self._picker: ChannelPicker | None = None
         self.bends: list[BendRow] = []
         self.styles: list[StyleRow] = []
+        self._chained: list[EditRow] = []
+        """The rows that Tab visits."""
         self.blends = BlendList(self._button("Add…", "Choose the second picture, then paint where it shows."))
         self.add = self._button("Add…", "Choose a layer, some of its channels, and an operation on them.")
         self.no_bends = WrappedLabel(_NO_BENDS)
@@ -197,6 +200,10 @@ class EditsPanel(QWidget):
         for style_row, channel in zip(self.styles, channels, strict=True):
             style_row.show_channel(channel)
         self._describe_styles()
+        rows = [*self.blends.rows, *self.bends, *self.styles]
+        if rows != self._chained:
+            self._chained = rows
+            chain([self.lists])
         if channels:
             self._request_timer.start()
         if self._picker is not None:

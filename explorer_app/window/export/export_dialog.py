@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import cast
@@ -33,6 +32,7 @@ from explorer_app.session.timeline.evaluation import is_piece
 from explorer_app.settings import Settings
 from explorer_app.window.controls.column_scroll import ColumnScroll
 from explorer_app.window.controls.segmented import SegmentedControl
+from explorer_app.window.controls.tab_order import chain
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.export.end_pictures import EndPictures
 from explorer_app.window.export.export_keys import (
@@ -250,8 +250,7 @@ class ExportDialog(QDialog):
         whole.addLayout(sides, 1)
         self.resize(theme.px(900), theme.px(650))
         parts: tuple[QWidget | QLayout, ...] = (self.presets, self.path_side, form, self.cancel, self.export)
-        for before, after in itertools.pairwise(field for part in parts for field in _fields_in(part)):
-            QWidget.setTabOrder(before, after)
+        chain(parts)
 
     # -- behaviour -------------------------------------------------------------------------------------------------
 
@@ -446,16 +445,3 @@ class ExportDialog(QDialog):
         else:
             self.export_requested.emit(wanted, self.place.place)
         self.accept()
-
-
-def _fields_in(part: QWidget | QLayout) -> Iterator[QWidget]:
-    """Return the widgets that Tab reaches, in the order of the layout."""
-    layout = part.layout()
-    if isinstance(part, QWidget) and part.focusPolicy() & Qt.FocusPolicy.TabFocus:
-        yield part
-    elif layout is not None:
-        for place in range(layout.count()):
-            item = layout.itemAt(place)
-            inside = None if item is None else item.widget() or item.layout()
-            if inside is not None:
-                yield from _fields_in(inside)

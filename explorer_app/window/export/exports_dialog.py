@@ -312,6 +312,7 @@ class ExportsDialog(QDialog):
         scrolled = self.scrolled = QScrollArea(self)
         scrolled.setWidgetResizable(True)
         scrolled.setFrameShape(QFrame.Shape.NoFrame)
+        scrolled.setFocusPolicy(Qt.FocusPolicy.NoFocus)  # its rows have buttons, to which Tab scrolls
         scrolled.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         scrolled.setWidget(self._inside)
         self.clear = QPushButton("Clear finished", self)

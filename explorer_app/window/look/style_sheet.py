@@ -134,6 +134,7 @@ QProgressBar { background: $track; border: none; border-radius: 2px; min-height:
 QProgressBar::chunk { background: $accent; border-radius: 2px; }
 
 QScrollArea, QScrollArea > QWidget > QWidget { background: transparent; border: none; }
+QScrollArea[role="text"] { border: 1px solid transparent; }
 QScrollBar { background: transparent; border: none; }
 QScrollBar:vertical { width: ${p10}px; margin: 0; }
 QScrollBar:horizontal { height: ${p10}px; margin: 0; }
@@ -144,8 +145,9 @@ QScrollBar::handle:hover { background: $dim; }
 QScrollBar::add-line, QScrollBar::sub-line { width: 0; height: 0; border: none; background: none; }
 QScrollBar::add-page, QScrollBar::sub-page { background: transparent; }
 
-QAbstractItemView { background: transparent; alternate-background-color: $stripe; color: $text; border: none;
-    outline: none; selection-background-color: $selection; selection-color: $strong; }
+QAbstractItemView { background: transparent; alternate-background-color: $stripe; color: $text;
+    border: 1px solid transparent; outline: none; selection-background-color: $selection; selection-color: $strong; }
+QAbstractItemView:focus, QScrollArea[role="text"]:focus { border-color: $accent; }
 QListView[role="well"] {
     background: $panel_deep; border: 1px solid $line; border-radius: ${radius}px; padding: ${p4}px;
 }
@@ -157,6 +159,7 @@ QHeaderView::section {
 QHeaderView::section:hover { color: $strong; }
 QHeaderView::up-arrow { image: url("$up"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
 QHeaderView::down-arrow { image: url("$down"); width: ${p8}px; height: ${p8}px; subcontrol-position: top center; }
+QAbstractScrollArea::corner { background: transparent; border: none; }
 QTableCornerButton::section { background: transparent; border: none; }
 
 QTabBar { background: transparent; }

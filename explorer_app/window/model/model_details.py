@@ -7,7 +7,6 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtWidgets import (
     QDialog,
     QDialogButtonBox,
-    QFrame,
     QGridLayout,
     QLabel,
     QPushButton,
@@ -51,7 +50,7 @@ class ModelDetails(QDialog):
         grid.setRowStretch(len(self._facts), 1)
         area = QScrollArea(self)
         area.setWidgetResizable(True)
-        area.setFrameShape(QFrame.Shape.NoFrame)
+        theme.set_role(area, "text")
         area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         area.setWidget(rows)
         self.copy_button = QPushButton("Copy all", self)

@@ -152,7 +152,8 @@ class StepTable(QTableView):
         self._fit()
 
     def _fit(self) -> None:
-        room = self.width() - self.verticalScrollBar().sizeHint().width()  # always reserved, so columns stay
+        bar = self.verticalScrollBar().sizeHint().width()
+        room = self.width() - 2 * self.frameWidth() - bar  # always reserved, so columns stay
         widths = self.choice.widths(self.steps.known or frozenset(KEYS), room)
         for number, key in enumerate(KEYS):
             self.setColumnHidden(number, key not in widths)

@@ -120,6 +120,21 @@ def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
     assert not hand.window.canvas.transform.is_on
 
 
+def test_the_sliders_of_the_brush_are_below_each_other_in_a_very_narrow_bar(hand: Hand, qtbot: QtBot) -> None:
+    hand.window.resize(240, 600)
+    hand.window.tools.brush.set_mode("freeze")
+    rows = (hand.bar.brush_size, hand.bar.softness)
+
+    def is_legible() -> None:
+        assert hand.bar.width() <= 240
+        assert rows[0].geometry().bottom() < rows[1].y()
+        for row in rows:
+            assert row.slider.geometry().right() < row.field.x()
+            assert row.field.geometry().right() <= row.width()
+
+    qtbot.waitUntil(is_legible, timeout=3000)
+
+
 @pytest.mark.parametrize("mode", ["points", "freeze"])
 @pytest.mark.parametrize("width", [390, 480, 660, 900])
 def test_the_bar_shows_every_control_in_full_beside_a_narrow_canvas(

@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRect
+from PySide6.QtCore import QRect, Qt
 from PySide6.QtGui import QColor, QImage, QScreen
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
@@ -282,3 +282,18 @@ def test_the_ends_of_a_style_channel_are_pictures_that_move_its_slider(panel: Ed
     high.click()
     assert given == [(SetParameter(f"style/{LAYER}/7", 8.0), True)]
     panel.hide()
+
+
+def test_tab_visits_the_rows_below_the_head_of_their_list(panel: EditsPanel) -> None:
+    sky = StyleChannel("b8.conv0", 7)
+    panel.show_session(Session(bends=(LayerBend(1, "b8.conv0", "gain", 1.0),), style_channels=(sky,)))
+    stops: list[QWidget] = []
+    stop = panel.nextInFocusChain()
+    while stop is not panel:
+        if stop.focusPolicy() & Qt.FocusPolicy.TabFocus:
+            stops.append(stop)
+        stop = stop.nextInFocusChain()
+    add, search = stops.index(panel.add), stops.index(panel.search)
+    of_bend = [place for place, stop in enumerate(stops) if panel.bends[0].isAncestorOf(stop)]
+    of_style = [place for place, stop in enumerate(stops) if panel.styles[0].isAncestorOf(stop)]
+    assert add < min(of_bend) < max(of_bend) < search < min(of_style)

@@ -10,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QToolButton
+from PySide6.QtWidgets import QAbstractButton, QApplication, QToolButton
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import ExportProgress
@@ -367,3 +367,8 @@ def test_an_export_here_has_no_logs_and_reports_the_pace_of_the_picture_beside_i
     (row,) = dialog.rows
     assert not row.logs.isVisible()
     assert row.details.text() == "PNG · 37 of 96 frames · 4.9 fps · picture at 60 fps · 12 s left · /films"
+
+
+def test_the_focus_begins_at_a_button(dialog: ExportsDialog) -> None:
+    QApplication.processEvents()
+    assert isinstance(dialog.focusWidget(), QAbstractButton)

@@ -19,6 +19,7 @@ from explorer_app.window.layers.layers_panel import LayersPanel
 from explorer_app.window.look import appearance, theme
 from gpu_backend import Frame, FrameTimings, LayerFacts, RenderRequest, Tap, ValueStatistics
 from tests.helpers.fake_controller import landscape
+from tests.helpers.focus import has_frame
 from tests.helpers.fonts import narrow_dock
 from tests.helpers.panels import Edits, drag, model_facts, mouse
 from tests.helpers.taps import layer_pixels, tapped_layer
@@ -369,3 +370,10 @@ def test_every_control_says_what_it_is(panel: WatchedPanel) -> None:
     assert "0 to 511" in controls.channel.slider.toolTip()
     assert "−40.0 to +40.0" in controls.gain.slider.toolTip()
     assert isinstance(SetParameter("layer", None).label, str)
+
+
+def test_the_table_shows_the_focus(panel: WatchedPanel) -> None:
+    panel.table.clearFocus()
+    assert not has_frame(panel.table)
+    panel.table.setFocus()
+    assert has_frame(panel.table)

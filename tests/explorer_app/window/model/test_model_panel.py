@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 from PySide6.QtCore import QCoreApplication, Qt
 from PySide6.QtGui import QGuiApplication
+from PySide6.QtWidgets import QScrollArea
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller import DeviceState
@@ -12,6 +13,7 @@ from explorer_app.window.model import model_text
 from explorer_app.window.model.model_details import ModelDetails
 from explorer_app.window.model.model_panel import ModelPanel
 from tests.helpers.fake_controller import FakeDevice, facts
+from tests.helpers.focus import has_frame
 
 LONG = "ffhq-1024x1024-config-f-finetuned-on-paintings-" + "kimg-025000-" * 8
 
@@ -96,6 +98,18 @@ def test_inspect_shows_and_copies_everything(qtbot: QtBot) -> None:
     copied = QGuiApplication.clipboard().text()
     for part in (facts().model_id, "8,700,000", "collections OrderedDict", "b128.conv0", "32 × 32", "34,800,000 bytes"):
         assert part in copied
+    dialog.close()
+
+
+def test_the_details_show_the_focus_before_it_goes_to_a_button(qtbot: QtBot) -> None:
+    dialog = ModelDetails(facts())
+    qtbot.addWidget(dialog)
+    dialog.show()
+    area = dialog.findChildren(QScrollArea)[0]
+    area.setFocus()
+    assert has_frame(area)
+    dialog.copy_button.setFocus()
+    assert not has_frame(area)
     dialog.close()
 
 

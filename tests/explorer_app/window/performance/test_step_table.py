@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from PySide6.QtCore import QPoint, Qt
 from PySide6.QtGui import QImage
-from PySide6.QtWidgets import QMenu
+from PySide6.QtWidgets import QApplication, QMenu
 from pytestqt.qtbot import QtBot
 
 from explorer_app.rendering.frame_statistics import StepCost
@@ -268,3 +268,10 @@ def test_rows_that_show_the_same_share_do_not_change_places_while_figures_trembl
         )
         orders.add(tuple(column(gpu_table, LAYER)))
     assert len(orders) == 1
+
+
+def test_the_columns_fit_beside_the_frame_of_the_focus(table: StepTable) -> None:
+    table.show()
+    QApplication.processEvents()
+    assert table.frameWidth() > 0
+    assert table.horizontalScrollBar().maximum() == 0

@@ -16,6 +16,7 @@ from explorer_app.window.shell.main_window import MainWindow
 from explorer_app.window.sliders.find_directions import FindDirections
 from gpu_backend import DirectionSearch, RowRange
 from tests.helpers.fake_controller import FakeController
+from tests.helpers.focus import has_frame
 from tests.helpers.windows import calls, dialog_of
 
 
@@ -118,3 +119,12 @@ def test_an_open_dialog_offers_the_rows_of_the_model_that_is_opened(
     assert search.rows == RowRange(0, 3)
     dialog.close()
     controller.engine.model_changed.emit()
+
+
+def test_the_list_of_pictures_shows_the_focus(window: MainWindow, controller: FakeController) -> None:
+    dialog = opened(window, controller)
+    dialog._choose("examples")
+    dialog.name.setFocus()
+    assert not has_frame(dialog.list)
+    dialog.list.setFocus()
+    assert has_frame(dialog.list)
