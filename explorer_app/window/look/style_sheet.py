@@ -152,7 +152,7 @@ QListView[role="well"] {
     background: $panel_deep; border: 1px solid $line; border-radius: ${radius}px; padding: ${p4}px;
 }
 QListView[role="well"]:focus { border-color: $accent; }
-QHeaderView { background: transparent; font-size: ${table}px; }
+QHeaderView { background: transparent; border: none; font-size: ${table}px; }
 QHeaderView::section {
     background: transparent; color: $dim; border: none; border-bottom: 1px solid $line; padding: ${p2}px ${p4}px;
 }

@@ -274,4 +274,5 @@ def test_the_columns_fit_beside_the_frame_of_the_focus(table: StepTable) -> None
     table.show()
     QApplication.processEvents()
     assert table.frameWidth() > 0
+    assert table.horizontalHeader().frameWidth() == 0, "the sort arrow stays above the names"
     assert table.horizontalScrollBar().maximum() == 0
