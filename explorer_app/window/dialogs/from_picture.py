@@ -209,7 +209,11 @@ class CropView(QWidget):
             scale = self._image.width() / self._photo.width
             crop = self.crop
             source = QRectF(crop.left * scale, crop.top * scale, crop.side * scale, crop.side * scale)
-            painter.drawImage(square_in(self.rect().toRectF()), self._image, source)
+            square = square_in(self.rect().toRectF())
+            painter.drawImage(square, self._image, source)
+            if self.hasFocus():
+                painter.setPen(QPen(QColor(theme.current().accent), theme.px(2)))
+                painter.drawRect(square.adjusted(1, 1, -1, -1))
             return
         picture, frame = self.picture_rect(), self.frame_rect()
         painter.drawImage(picture, self._image)
@@ -227,7 +231,7 @@ class CropView(QWidget):
             painter.setPen(pen)
             painter.drawRect(frame.adjusted(1, 1, -1, -1))
         painter.setPen(QPen(ink.dark(), theme.px(2)))
-        painter.setBrush(ink.light())
+        painter.setBrush(QColor(theme.current().accent) if self.hasFocus() else ink.light())
         half = theme.px(4)
         for corner in (frame.topLeft(), frame.topRight(), frame.bottomLeft(), frame.bottomRight()):
             painter.drawRect(QRectF(corner.x() - half, corner.y() - half, 2 * half, 2 * half))

@@ -184,6 +184,20 @@ def test_escape_cancels_the_search_and_closes(host: ToolsHost, controller: FakeC
     assert host.tools.dialog is None
 
 
+def test_the_photo_shows_the_focus_before_and_during_the_search(
+    host: ToolsHost, controller: FakeController, photo: Path
+) -> None:
+    dialog = opened(host, controller, photo)
+    for is_locked in (False, True):
+        dialog.crop.set_locked(is_locked)
+        looks = []
+        for widget in (dialog.crop, dialog.tune_box):
+            widget.setFocus()
+            QApplication.processEvents()
+            looks.append(dialog.crop.grab().toImage())
+        assert looks[0] != looks[1]
+
+
 def test_the_dialog_says_why_no_search_can_begin(host: ToolsHost, controller: FakeController, photo: Path) -> None:
     dialog = opened(host, controller, photo)
     controller.editing.edit(SetParameter("layer", Tap("b8.conv0")))
