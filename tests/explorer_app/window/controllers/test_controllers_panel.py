@@ -123,7 +123,7 @@ def test_the_list_works_by_keyboard(panel: ControllersPanel, edits: Edits, qtbot
 def test_tab_goes_from_the_inputs_at_the_top_to_the_commands_at_the_bottom(panel: ControllersPanel) -> None:
     stops: list[QWidget] = []
     stop = panel.nextInFocusChain()
-    while stop is not panel:
+    while stop is not None and stop is not panel:
         if stop.isVisible() and stop.focusPolicy() & Qt.FocusPolicy.TabFocus and stop.focusProxy() is None:
             stops.append(stop)
         stop = stop.nextInFocusChain()

@@ -289,7 +289,7 @@ def test_tab_visits_the_rows_below_the_head_of_their_list(panel: EditsPanel) -> 
     panel.show_session(Session(bends=(LayerBend(1, "b8.conv0", "gain", 1.0),), style_channels=(sky,)))
     stops: list[QWidget] = []
     stop = panel.nextInFocusChain()
-    while stop is not panel:
+    while stop is not None and stop is not panel:
         if stop.focusPolicy() & Qt.FocusPolicy.TabFocus:
             stops.append(stop)
         stop = stop.nextInFocusChain()
