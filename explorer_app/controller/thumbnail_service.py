@@ -150,7 +150,7 @@ class ThumbnailService(QObject):
         for index, session in enumerate(sessions):
             key = _RowKey(next(self._numbers), index)
             self._fetches[key] = fetch
-            self._renders.request_thumbnail(key, partial(thumbnail_request, session, facts))
+            self._renders.request_thumbnail(key, partial(thumbnail_request, session, facts), is_awaited=True)
 
     def take_made(self, event: ThumbnailMade) -> None:
         """Store a small picture; `announce` follows once for all events that arrived together."""

@@ -319,13 +319,18 @@ class RenderThread(QObject):
         self._ladder.stop()
 
     def request_thumbnail(
-        self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
+        self,
+        key: Hashable,
+        request: Callable[[], RenderRequest],
+        side_px: int | None = THUMBNAIL_PX,
+        *,
+        is_awaited: bool = False,
     ) -> None:
         """Make a small picture while the renderer is idle. `request` is called on the render thread, just before it.
 
-        The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
+        The picture is shrunk to `side_px`; None leaves it as large as it is rendered. Awaited ones come first.
         """
-        self._thumbnails.request(key, request, side_px)
+        self._thumbnails.request(key, request, side_px, is_awaited=is_awaited)
 
     def request_grid(self, order: GridOrder) -> None:
         """Render the pictures of a grid, drafts first; events have them. The newest order wins."""
