@@ -16,11 +16,12 @@ from explorer_app.controller.drift import Drift
 from explorer_app.controller.editor import Editor
 from explorer_app.controller.kept_pictures import KeptPictures
 from explorer_app.controller.live_updates import LiveUpdates
+from explorer_app.controller.model_fit import ModelFit
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.step_playheads import ReplacedProject, StepPlayheads
 from explorer_app.messages import MessageLog
-from explorer_app.session.adapting import FitOrigin, adapt, fit_edit, fit_parameters
+from explorer_app.session.adapting import adapt, fit_edit, fit_parameters
 from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
 from explorer_app.session.history import History
 from explorer_app.session.parameters import SetParameter
@@ -129,9 +130,7 @@ class Editing(QObject):
         self._time_s = 0.0
         self._playheads = StepPlayheads()
         self._is_time_moving = False
-        self._fit_origin: FitOrigin | None = None
-        """What the session was fitted to the open model from; None once it is another session."""
-        self._is_origin_of_snapshots = False
+        self._model_fit = ModelFit()
         self.recorder: Recorder | None = None
         """Takes the edits that are recorded into the timeline; None while nothing plays."""
         self._live = LiveUpdates(self._request_live, self.session_changed.emit, parent=self)
@@ -400,7 +399,7 @@ class Editing(QObject):
 
     def begin(self, session: Session) -> None:
         """Begin with the session of the last start, or a fresh one; `announce` or a model follows."""
-        self._fit_origin = None
+        self._model_fit.forget()
         self._editor.begin(session)
 
     def announce_edit(self, source: str) -> None:
@@ -435,7 +434,7 @@ class Editing(QObject):
         self._stop_drifting()
         self.end_recorded()
         self._editor.finish()
-        self._fit_origin = None
+        self._model_fit.forget()
         number, former, former_s = self.history.next_number, self.session, self._time_s
         if time_s is not None:
             self.stay_at(time_s)
@@ -461,50 +460,26 @@ class Editing(QObject):
         step = self._editor.history.current
         is_of_step = step is not None and step.session.model.model_id == facts.model_id
         if step is not None and is_of_step and self._lacks_some_of(step.session, before):
-            self._fit_origin = None
+            self._model_fit.forget()
             self._editor.set_transient(self.adapted(step.session))  # undo and the like led to it
             self._show()
         else:
             self.fit(facts, before)
 
     def fit(self, facts: ModelFacts, before: ModelFacts | None) -> None:
-        """Fit the session to a model, report the changes, and show it.
-
-        What the model before lacked comes back with the model that had it.
-        """
-        former = self._begun
-        is_of_before = before is not None and before.model_id == former.model.model_id
-        origin = FitOrigin(former, former, before.usual_cutoff if before is not None and is_of_before else None)
-        earlier = self._fit_origin
-        if earlier is not None and self._goes_back_to(earlier, former, facts):
-            origin = replace(earlier, before=earlier.restored(former))
-        fitted = adapt(origin.before, facts, origin.usual_cutoff)
-        is_told = fitted.changes == origin.changes
-        origin = replace(origin, fitted=fitted.session, changes=fitted.changes)
-        self._fit_origin, self._is_origin_of_snapshots = origin, self._model.is_browsing
+        """Fit the session to a model, report the changes, and show it."""
+        former, is_browsing = self._begun, self._model.is_browsing
+        fitted, message = self._model_fit.fit(former, facts, before, is_browsing=is_browsing)
         current = self._editor.history.current
-        is_next_snapshot = self._model.is_browsing and current is not None and current.label == _SNAPSHOT
+        is_next_snapshot = is_browsing and current is not None and current.label == _SNAPSHOT
         if former.model.model_id in ("", facts.model_id) or is_next_snapshot:
-            self._editor.amend(fitted.session)
+            self._editor.amend(fitted)
         else:
-            self._editor.set_transient(fitted.session)
-            self._editor.commit(_SNAPSHOT if self._model.is_browsing else f"Open {facts.name}")
-        if fitted.changes and not is_told:
-            back = ""
-            if self._is_origin_of_snapshots:
-                back = "; a snapshot that has them brings them back"
-            elif origin.before.model.model_id not in ("", facts.model_id):
-                back = f"; {origin.before.model.name} brings back what was"
-            self._messages.info(f"The session was fitted to {facts.name}: {', '.join(fitted.changes)}{back}.")
+            self._editor.set_transient(fitted)
+            self._editor.commit(_SNAPSHOT if is_browsing else f"Open {facts.name}")
+        if message:
+            self._messages.info(message)
         self._show()
-
-    def _goes_back_to(self, origin: FitOrigin, session: Session, facts: ModelFacts) -> bool:
-        """Return whether a session that was fitted from `origin` is fitted to a model from there, and not as it is."""
-        if self._model.is_browsing and self._is_origin_of_snapshots:
-            return True
-        if not origin.changes or origin.fitted.model.model_id != session.model.model_id:
-            return False
-        return session == origin.fitted or origin.before.model.model_id == facts.model_id
 
     def save_now(self) -> None:
         """Write the session at once, and again what the system refused to write."""
@@ -540,7 +515,7 @@ class Editing(QObject):
             if self.history.next_number > number:
                 self.announce_edit("")  # a step of what edits by itself, with nothing to redo after it, is its end
         else:
-            self._fit_origin = None
+            self._model_fit.forget()
             replaced = self._leave_projects(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
             is_here = self._playheads.current(self.history) == self._time_s
