@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import contextlib
-import json
 import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
-from gpu_backend import Crop, LoomError, dataclass, read_regular_file, write_whole
+from explorer_app.controller import notes
+from explorer_app.controller.notes import read_note, write_note
+from gpu_backend import Crop, dataclass
 
 NAME = "photo-search.json"
-_MAX_NBYTES = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,12 +24,8 @@ class UnfinishedSearch:
     tunes: bool = False
 
 
-class Runs(Protocol):
+class Runs(notes.Runs, Protocol):
     """The part of `FileWorker` that the file needs."""
-
-    def submit(self, task: Callable[[], object]) -> None:
-        """Run a task soon, after those that were submitted before."""
-        ...
 
     def fetch(
         self, task: Callable[[], UnfinishedSearch | None], take: Callable[[UnfinishedSearch | None], None]
@@ -39,7 +35,7 @@ class Runs(Protocol):
 
 
 class UnfinishedSearchFile:
-    """Remembers the search that runs. It is a convenience: what the system refuses is not reported.
+    """Remembers the search that runs.
 
     Parameters
     ----------
@@ -55,13 +51,13 @@ class UnfinishedSearchFile:
         """Write the search that begins."""
         folder = self._folder()
         if folder is not None:
-            self._worker.submit(lambda: _write(folder / NAME, search))
+            self._worker.submit(lambda: write_note(folder / NAME, _said(search)))
 
     def forget(self) -> None:
         """Remove the file: the search has ended."""
         folder = self._folder()
         if folder is not None:
-            self._worker.submit(lambda: _remove(folder / NAME))
+            self._worker.submit(lambda: write_note(folder / NAME, None))
 
     def take(self, take: Callable[[UnfinishedSearch | None], None]) -> None:
         """Read and remove what the last run left; `take` gets it, or None."""
@@ -70,29 +66,22 @@ class UnfinishedSearchFile:
             self._worker.fetch(lambda: _read(folder / NAME), take)
 
 
-def _write(path: Path, search: UnfinishedSearch) -> None:
+def _said(search: UnfinishedSearch) -> dict[str, object]:
     crop = search.crop
-    said = {
+    return {
         "photo": str(search.photo.absolute()),
         "crop": [crop.left, crop.top, crop.side],
         "tunes": search.tunes,
     }
-    with contextlib.suppress(OSError):
-        write_whole(path, json.dumps(said).encode())
-
-
-def _remove(path: Path) -> None:
-    with contextlib.suppress(OSError):
-        path.unlink(missing_ok=True)
 
 
 def _read(path: Path) -> UnfinishedSearch | None:
     """Return the search, None if there is none or the file is damaged; the file is removed."""
     search = None
-    with contextlib.suppress(OSError, LoomError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
-        data = json.loads(read_regular_file(path, _MAX_NBYTES, "a search for a photo"))
-        left, top, side = (float(value) for value in data["crop"])
+    with contextlib.suppress(ValueError, TypeError, KeyError, OverflowError):
+        said = read_note(path, "a search for a photo")
+        left, top, side = (float(value) for value in said["crop"])
         if all(math.isfinite(value) for value in (left, top, side)):
-            search = UnfinishedSearch(Path(str(data["photo"])), Crop(left, top, side), data["tunes"] is True)
-    _remove(path)
+            search = UnfinishedSearch(Path(str(said["photo"])), Crop(left, top, side), said["tunes"] is True)
+    write_note(path, None)
     return search
