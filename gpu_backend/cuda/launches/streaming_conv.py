@@ -24,7 +24,11 @@ from gpu_backend.cuda.tiles.target import Target
 from gpu_backend.ops.bias_act import HOMOGENEOUS
 from gpu_backend.ops.kernels.conv_tile import ConvShape
 from gpu_backend.ops.kernels.recipe import KernelRecipe
-from gpu_backend.ops.kernels.streaming_conv_tile import StreamingConvGeometry, streaming_conv_geometry
+from gpu_backend.ops.kernels.streaming_conv_tile import (
+    MOST_WARPGROUPS,
+    StreamingConvGeometry,
+    streaming_conv_geometry,
+)
 
 _ARCHITECTURE = "sm_90a"
 
@@ -36,7 +40,6 @@ _TAP_ORDER = tuple(3 * ky + kx for kx in range(3) for ky in (0, 2, 1, 0, 2))
 
 _MOST_PICTURE_CHANNELS = 8
 
-_MOST_WARPGROUPS = 6
 _FEW_CHANNELS = 32
 _MOST_WITH_BLEND, _MOST_OF_MANY_WITH_BLEND = 4, 3
 """Warpgroups of a block that blends a second latent, which takes registers: of few channels, and of more."""
@@ -52,7 +55,7 @@ def streaming_conv_choice(work: ConvWork, site: ConvSite, target: Target) -> Str
         return None
     shape = ConvShape("conv", work.side, site.cin(work), work.cout, site.batch, site.operands)
     divided = replace(shape, batch=target.batch or site.batch)
-    most = _MOST_WARPGROUPS
+    most = MOST_WARPGROUPS
     if site.blend is not None:
         most = _MOST_WITH_BLEND if work.cout <= _FEW_CHANNELS else _MOST_OF_MANY_WITH_BLEND
     geometry = streaming_conv_geometry(

@@ -18,6 +18,8 @@ _WARPGROUPS_IN_FP8 = {**_WARPGROUPS, 64: (2, 3)}
 """Of a block, by its output channels: as many as have registers, of which converting to e4m3 takes some. Fewer have
 longer strips, whose ends take less."""
 
+MOST_WARPGROUPS = max(max(counts) for counts in _WARPGROUPS.values())
+
 _SEVERAL_BOXES, _MOST_IN_BOXES = 64, 96
 """Bytes of a box's input channels where one box does not have all, and the most channels that were measured."""
 
@@ -116,7 +118,7 @@ def streaming_conv_geometry(
     multiprocessors: int,
     shared_nbytes_per_block: int,
     *,
-    most_warpgroups: int = 6,
+    most_warpgroups: int = MOST_WARPGROUPS,
     most_stages: int = _MOST_STAGES,
 ) -> StreamingConvGeometry | None:
     """Return how to divide a convolution; None for shapes that another kernel computes faster."""
