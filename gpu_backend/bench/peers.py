@@ -55,7 +55,7 @@ class Peer:
 
     @property
     def nbytes(self) -> int | None:
-        """Peak GPU memory of torch's allocator; not measured on the processor."""
+        """Peak GPU memory of torch's tensors in a run or its capture, with weights; not measured on the processor."""
         return self._nbytes
 
     def prepare(self) -> None:
@@ -72,8 +72,10 @@ class Peer:
         if problem:
             raise CannotRunError(problem)
         if self._is_cuda:
+            torch._C._cuda_clearCublasWorkspaces()  # each peer has its own
             torch.cuda.empty_cache()
-            self._held_before = torch.cuda.memory_reserved(self._device)
+            # Of tensors, not of what the allocator has reserved: it keeps memory of peers before, which this one uses.
+            self._held_before = torch.cuda.memory_allocated(self._device)
         dtype = DTYPES[self._case.precision]
         shape = (ROTATION, self._case.batch, self._spec.num_ws, self._spec.w_dim)
         torch.manual_seed(1)
@@ -85,6 +87,9 @@ class Peer:
         with self._settings(), warnings.catch_warnings(), contextlib.redirect_stderr(io.StringIO()):
             warnings.simplefilter("ignore")
             self._run = self._made(net.eval())
+            if self._case.who != "graph":  # what a captured run holds is allocated by its capture
+                self._run(self._rows[0])
+                self._reset_peak()
             self._run(self._rows[0])
             self._synchronize()
 
@@ -92,7 +97,6 @@ class Peer:
         """Give back what searching and compiling took."""
         if self._is_cuda:
             torch.cuda.empty_cache()
-            torch.cuda.reset_peak_memory_stats(self._device)
 
     def times_ms(self, runs: int) -> list[float]:
         """Queue all runs, each between two events; on the CPU, in sequence, by wall time."""
@@ -101,7 +105,7 @@ class Peer:
             if not self._is_cuda:
                 return [self._clocked_ms() for _ in range(runs)]
             times = events_ms(runs, self._next, self._device)
-            self._nbytes = torch.cuda.max_memory_reserved(self._device) - self._held_before
+            self._nbytes = torch.cuda.max_memory_allocated(self._device) - self._held_before
             return times
 
     def close(self) -> None:
@@ -118,7 +122,7 @@ class Peer:
         if self._case.who == "traced":
             return _traced(net, self._rows[0])
         if self._case.who == "graph":
-            return _captured(net, self._rows[0])
+            return _captured(net, self._rows[0], self._reset_peak)
         if self._case.who in _COMPILED:
             return torch.compile(net, mode=_COMPILED[self._case.who], fullgraph=True, dynamic=False)
         return net
@@ -141,6 +145,11 @@ class Peer:
         start = time.perf_counter()
         self._next()
         return (time.perf_counter() - start) * 1e3
+
+    def _reset_peak(self) -> None:
+        """Forget what searching, compiling and warming up took."""
+        if self._is_cuda:
+            torch.cuda.reset_peak_memory_stats(self._device)
 
     def _synchronize(self) -> None:
         if self._is_cuda:
@@ -168,7 +177,7 @@ class _Captured:
         return self._picture
 
 
-def _captured(net: PlainPicture, rows: Tensor) -> _Captured:
+def _captured(net: PlainPicture, rows: Tensor, warmed_up: Callable[[], None]) -> _Captured:
     static = rows.clone()
     stream = torch.cuda.Stream(rows.device)
     stream.wait_stream(torch.cuda.current_stream(rows.device))
@@ -176,6 +185,7 @@ def _captured(net: PlainPicture, rows: Tensor) -> _Captured:
         for _ in range(_WARM_UP):
             net(static)
     torch.cuda.current_stream(rows.device).wait_stream(stream)
+    warmed_up()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         picture: Tensor = net(static)

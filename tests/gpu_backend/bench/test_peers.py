@@ -12,6 +12,12 @@ import torch
 from torch import Tensor, nn
 
 from gpu_backend.bench import peers
+from gpu_backend.bench.contender import Case
+from gpu_backend.bench.plain_stylegan2 import PlainPicture
+from gpu_backend.bench.random_model import random_model
+from gpu_backend.bench.shapes import shape_of
+from gpu_backend.cuda.driver.probe import Gpu
+from gpu_backend.model.spec import StyleGAN2Spec
 
 
 class FakeStream:
@@ -42,7 +48,7 @@ def test_a_captured_network_keeps_the_weights_that_its_graph_reads(monkeypatch: 
         monkeypatch.setattr(torch.cuda, name, fake)
     net = Doubling()
     kept = weakref.ref(net)
-    captured = vars(peers)["_captured"](net, torch.ones(1, 3))
+    captured = vars(peers)["_captured"](net, torch.ones(1, 3), lambda: None)
     del net
     gc.collect()
     assert kept() is not None
@@ -51,3 +57,28 @@ def test_a_captured_network_keeps_the_weights_that_its_graph_reads(monkeypatch: 
     del captured
     gc.collect()
     assert kept() is None
+
+
+@pytest.mark.gpu
+def test_the_memory_of_a_peer_is_its_own_whatever_ran_before_it(gpu: Gpu) -> None:
+    spec, device = random_model(shape_of("cifar32")).spec, torch.device("cuda", gpu.index)
+
+    assert isinstance(spec, StyleGAN2Spec)
+
+    def held(who: str, batch: int) -> int:
+        peer = peers.Peer(Case(who, "fp16", batch), spec, device)
+        peer.prepare()
+        peer.times_ms(2)
+        peer.settle()
+        peer.times_ms(2)
+        peer.close()
+        assert peer.nbytes is not None
+        return peer.nbytes
+
+    alone = {who: held(who, 1) for who in ("eager", "channels-last", "graph")}
+    held("graph", 32)
+    after = {who: held(who, 1) for who in alone}
+    weights = 2 * sum(weight.numel() for weight in PlainPicture(spec).parameters())
+    for who, nbytes in alone.items():
+        assert nbytes >= weights
+        assert after[who] == pytest.approx(nbytes, rel=0.2)
