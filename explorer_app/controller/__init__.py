@@ -43,6 +43,7 @@
      │                                                                              grid_sheets.py
      ├─ thumbnails: ThumbnailService
      │                            small pictures of any session                     thumbnail_service.py
+     ├─ RowFetches                rows of w that an action waits for                row_fetches.py
      ├─ whole_pictures: WholePictures
      │                            pictures to compare with                          whole_pictures.py
      └─ LastStart                 what the next start shows first                   last_start.py

@@ -36,6 +36,7 @@ from explorer_app.controller.played_values import PlayedValues
 from explorer_app.controller.point_drag import PointDrag
 from explorer_app.controller.preview import Preview
 from explorer_app.controller.project_place import ProjectPlace
+from explorer_app.controller.row_fetches import RowFetches
 from explorer_app.controller.snapshots import Snapshots
 from explorer_app.controller.sounds import Sounds
 from explorer_app.controller.thumbnail_service import ThumbnailService
@@ -72,6 +73,8 @@ from explorer_app.rendering.render_events import (
     ProjectionEnded,
     ProjectionFailed,
     RenderEvent,
+    RowsFailed,
+    RowsMade,
     ThumbnailFailed,
     ThumbnailMade,
     TuningAdvanced,
@@ -223,12 +226,13 @@ class Controller(QObject):
         self.export = ExportQueueController(runs, model, pending, worker, messages, parent=self)
         file = None if state_folder is None else ThumbnailFile(state_folder / "thumbnails.sqlite")
         self.thumbnails = ThumbnailService(renders, model, messages, lambda: editing.shown, worker, file, parent=self)
-        fetch_rows = self.thumbnails.fetch_rows
+        self._rows = RowFetches(renders, model, messages)
+        fetch_rows = self._rows.fetch
         self.mixing = Mixing(model, editing, fetch_rows, messages, parent=self)
         self.local_editing = LocalEditing(renders, editing, fetch_rows, messages, parent=self)
         place = ProjectPlace(worker, lambda: self._autosave.folder)
         self.files = Files(
-            engine, editing, self.export, pending, worker, messages, settings, self.thumbnails, place, parent=self
+            engine, editing, self.export, pending, worker, messages, settings, fetch_rows, place, parent=self
         )
         own = DirectionFiles(None if state_folder is None else state_folder / "directions", bundled_model)
         self.directions = DirectionFinding(renders, model, editing, self.export, own, worker, messages, parent=self)
@@ -391,6 +395,10 @@ class Controller(QObject):
                 self.grid.take_rendered(event)
             case GridFailed():
                 self.grid.take_failed(event)
+            case RowsMade():
+                self._rows.take_made(event)
+            case RowsFailed():
+                self._rows.take_failed(event)
             case ThumbnailMade(key=SheetKey() as key, frame=frame):
                 self.grid.sheets.take_cell(key, frame)
             case ThumbnailFailed(key=SheetKey() as key, error=error):
@@ -414,6 +422,7 @@ class Controller(QObject):
         before, is_expected = self.engine.model.facts, self.engine.model.is_expected(event)
         if not is_expected:
             self.thumbnails.clear()
+            self._rows.clear()
             self.whole_pictures.clear()
             if before is None or before.model_id != event.facts.model_id:
                 self.directions.forget()

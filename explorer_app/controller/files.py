@@ -23,7 +23,7 @@ from explorer_app.controller.pending_document import PendingDocument
 from explorer_app.controller.photo_file import load_photo
 from explorer_app.controller.project_place import ProjectPlace
 from explorer_app.controller.restoring import Restoring, difference, picture_session, waiting
-from explorer_app.controller.thumbnail_service import ThumbnailService
+from explorer_app.controller.single_latents import FetchRows
 from explorer_app.exporting.errors import NoRecipeError
 from explorer_app.exporting.formats.picture_format import PICTURE_ENDINGS
 from explorer_app.exporting.picture_document import PictureDocument
@@ -49,7 +49,7 @@ class Files(QObject):
     ----------
     pending
         The document that is being opened; shared with exports, whose manifests are documents too.
-    thumbnails
+    fetch_rows
         Computes w rows of sessions.
     place
         Remembers the project for the next start.
@@ -71,7 +71,7 @@ class Files(QObject):
         worker: FileWorker,
         messages: MessageLog,
         settings: Settings,
-        thumbnails: ThumbnailService,
+        fetch_rows: FetchRows,
         place: ProjectPlace,
         parent: QObject | None = None,
     ) -> None:
@@ -84,7 +84,7 @@ class Files(QObject):
         self._worker = worker
         self._messages = messages
         self._settings = settings
-        self._thumbnails = thumbnails
+        self._fetch_rows = fetch_rows
         self._place = place
         self._project: Path | None = None
         self._project_count = 0
@@ -326,7 +326,7 @@ class Files(QObject):
         if self._model.facts is None:
             self._messages.warning("Open the model of these latents first, then export them.")
             return
-        self._thumbnails.fetch_rows([session for _, session in sessions], write)
+        self._fetch_rows([session for _, session in sessions], write)
 
     def model_opened(self, facts: ModelFacts) -> bool:
         """Show the document that waited for the model that is open now; return whether there was one."""

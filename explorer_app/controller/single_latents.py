@@ -12,7 +12,7 @@ from gpu_backend import Latent, StoredLatent
 
 TakesRows = Callable[[Sequence[StoredLatent]], None]
 FetchRows = Callable[[Sequence[Session], TakesRows], None]
-"""Computes the w rows of sessions with the open model, as `ThumbnailService.fetch_rows` does."""
+"""Computes the w rows of sessions with the open model, as `RowFetches.fetch` does."""
 
 
 def take_latents(sessions: Sequence[Session], fetch_rows: FetchRows, take: Callable[[Sequence[Latent]], None]) -> None:

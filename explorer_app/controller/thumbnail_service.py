@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal, Slot
 
-import gpu_backend
 from explorer_app.controller.drafts import draft_with_edits
 from explorer_app.controller.file_worker import FileWorker
 from explorer_app.controller.model_opener import ModelOpener
@@ -22,29 +19,13 @@ from explorer_app.rendering.thumbnails import ThumbnailStore, shrink
 from explorer_app.session.adapting import adapt, fit_edits
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import Session, as_still
-from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest, StoredLatent, dataclass
+from gpu_backend import Frame, FrameTimings, ModelFacts, RenderRequest
 
 _WRITE_MS = 2000
 _NO_TIMINGS = FrameTimings(0.0, 0.0, 0.0)
 
 EXIT_PX = 256
 """Small pictures are rendered at least this large and shrunk: earlier exits of a network are pale and blurred."""
-
-
-@dataclass(frozen=True, slots=True)
-class _RowKey:
-    """Of a small picture that is made for its w rows, the `index`-th of a fetch."""
-
-    number: int
-    index: int
-
-
-@dataclass(frozen=True, slots=True)
-class _RowFetch:
-    """W rows that have arrived, and the callback that gets them once all have."""
-
-    rows: list[StoredLatent | None]
-    take: Callable[[Sequence[StoredLatent]], None]
 
 
 class ThumbnailService(QObject):
@@ -83,8 +64,6 @@ class ThumbnailService(QObject):
         self._sought: dict[Hashable, Session] = {}
         """Sessions of keys that are looked up on disk, and of those that were not there."""
         self._is_sought: set[Hashable] = set()
-        self._fetches: dict[_RowKey, _RowFetch] = {}
-        self._numbers = itertools.count()
         self._unwritten: list[tuple[Session, StoredThumbnail]] = []
         self._write_later = QTimer(self, singleShot=True, interval=_WRITE_MS)
         self._write_later.timeout.connect(self._write)
@@ -141,26 +120,8 @@ class ThumbnailService(QObject):
                 self._put(key, small)
             self.announce()
 
-    def fetch_rows(self, sessions: Sequence[Session], take: Callable[[Sequence[StoredLatent]], None]) -> None:
-        """Compute the w rows of sessions with the open model; `take` gets them, unless one cannot be computed."""
-        facts = self._model.facts
-        if facts is None:
-            return
-        fetch = _RowFetch([None] * len(sessions), take)
-        for index, session in enumerate(sessions):
-            key = _RowKey(next(self._numbers), index)
-            self._fetches[key] = fetch
-            self._renders.request_thumbnail(key, partial(thumbnail_request, session, facts), is_awaited=True)
-
     def take_made(self, event: ThumbnailMade) -> None:
         """Store a small picture; `announce` follows once for all events that arrived together."""
-        if isinstance(event.key, _RowKey):
-            fetch = self._fetches.pop(event.key, None)
-            if fetch is not None and event.frame.ws is not None:
-                fetch.rows[event.key.index] = gpu_backend.stored_latent(event.frame.ws)
-                if None not in fetch.rows:
-                    fetch.take([rows for rows in fetch.rows if rows is not None])
-            return
         self._put(event.key, event.frame)
 
     def announce(self) -> None:
@@ -171,12 +132,6 @@ class ThumbnailService(QObject):
 
     def take_failed(self, event: ThumbnailFailed) -> None:
         """Remember that a small picture cannot be made; the failure is logged, not shown."""
-        if isinstance(event.key, _RowKey):
-            failed = self._fetches.get(event.key)
-            if failed is not None:
-                self._fetches = {key: fetch for key, fetch in self._fetches.items() if fetch is not failed}
-                self._messages.warning("The latents could not be computed with this model.", str(event.error))
-            return
         self._waiting.pop(event.key, None)
         self._failed_keys.add(event.key)
         self._messages.note("A small picture could not be made.", f"{event.key}: {event.error}")
@@ -219,7 +174,6 @@ class ThumbnailService(QObject):
         """Drop all pictures and requests: they depend on the model."""
         self._sought.clear()
         self._is_sought.clear()
-        self._fetches.clear()
         self._renders.forget_thumbnails()
         self._failed_keys.clear()
         self._waiting.clear()

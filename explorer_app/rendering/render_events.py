@@ -222,6 +222,22 @@ class ExportEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class RowsMade:
+    """The rows of w of a fetch, in the order of its requests."""
+
+    number: int
+    rows: tuple[StoredLatent, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RowsFailed:
+    """The rows of w of a fetch cannot be computed."""
+
+    number: int
+    error: BaseException
+
+
+@dataclass(frozen=True, slots=True)
 class ThumbnailMade:
     """A small frame was made."""
 
@@ -337,6 +353,8 @@ RenderEvent = (
     | RenderFailed
     | ExportAdvanced
     | ExportEnded
+    | RowsMade
+    | RowsFailed
     | ThumbnailMade
     | ThumbnailFailed
     | DragAdvanced

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -49,6 +49,7 @@ from explorer_app.rendering.tasks.measuring import LadderTask, TuningTask
 from explorer_app.rendering.tasks.preview import PreviewTask
 from explorer_app.rendering.tasks.preview_rest import PreviewRest
 from explorer_app.rendering.tasks.projection import ProjectionLike, ProjectionTask
+from explorer_app.rendering.tasks.rows import RowsTask
 from explorer_app.rendering.tasks.task import RenderTask
 from explorer_app.rendering.tasks.task_queue import TaskQueue
 from explorer_app.rendering.tasks.thumbnail import ThumbnailTask
@@ -113,6 +114,7 @@ class RenderThread(QObject):
         self._counters = CountersTask(self._condition, report, recovers)
         self._pictures = SavePictureTask(self._condition, report, recovers)
         self._exports = ExportTask(self._condition, report, recovers)
+        self._rows = RowsTask(self._condition, report, recovers)
         self._directions = DirectionsTask(self._condition, report, recovers)
         self._thumbnails = ThumbnailTask(self._condition, report, recovers, self._rest)
         self._grid = GridTask(self._condition, report, recovers, self._finished, self._rest)
@@ -132,12 +134,13 @@ class RenderThread(QObject):
                 self._counters,
                 self._maps,
                 self._pictures,
+                self._rows,
                 self._grid,
+                self._thumbnails,
                 self._projection,
                 self._exports,
                 self._directions,
                 self._learning,
-                self._thumbnails,
                 self._tuning,
                 self._ladder,
                 FindDevicesTask(self._device),
@@ -318,19 +321,22 @@ class RenderThread(QObject):
         """End measuring the ladder; an event reports it."""
         self._ladder.stop()
 
-    def request_thumbnail(
-        self,
-        key: Hashable,
-        request: Callable[[], RenderRequest],
-        side_px: int | None = THUMBNAIL_PX,
-        *,
-        is_awaited: bool = False,
-    ) -> None:
-        """Make a small picture while the renderer is idle. `request` is called on the render thread, just before it.
+    def request_rows(self, number: int, requests: Sequence[Callable[[], RenderRequest]]) -> None:
+        """Compute the rows of w of latents; an event of the same number has them. None is dropped; see `RowsTask`."""
+        self._rows.request(number, requests)
 
-        The picture is shrunk to `side_px`; None leaves it as large as it is rendered. Awaited ones come first.
+    def forget_rows(self) -> None:
+        """Drop all requests for rows of w, without an event."""
+        self._rows.clear()
+
+    def request_thumbnail(
+        self, key: Hashable, request: Callable[[], RenderRequest], side_px: int | None = THUMBNAIL_PX
+    ) -> None:
+        """Make a small picture while pictures rest. `request` is called on the render thread, just before it.
+
+        The picture is shrunk to `side_px`; None leaves it as large as it is rendered.
         """
-        self._thumbnails.request(key, request, side_px, is_awaited=is_awaited)
+        self._thumbnails.request(key, request, side_px)
 
     def request_grid(self, order: GridOrder) -> None:
         """Render the pictures of a grid, drafts first; events have them. The newest order wins."""

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Protocol
 from gpu_backend import Frame, ModelFacts, RenderRequest, RowRange
 
 if TYPE_CHECKING:
-    from gpu_backend import ChannelMaps, Comparison, RenderOptions, Roofline
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpu_backend import ChannelMaps, Comparison, Recipe, RenderOptions, Roofline
 
 PROCESSOR_ID = "cpu"
 """`DeviceLike.id` of the CPU; every other id is a GPU's."""
@@ -154,6 +157,10 @@ class RendererLike(AnswersRequests, Protocol):
 
     def prepare_step(self, request: RenderRequest) -> bool:
         """Do a bounded step of what precedes a request's first picture; return whether there is another step."""
+        ...
+
+    def rows_of(self, blend: tuple[tuple[Recipe, float], ...]) -> NDArray[np.float32]:
+        """Return the w rows (num_ws, w_dim) of a blend of recipes, without a picture."""
         ...
 
     def channel_maps(self, request: RenderRequest, layer: str) -> ChannelMaps:

@@ -23,7 +23,7 @@ from gpu_backend import (
     LadderShare,
     Model,
     ModelFileError,
-    Point,
+    Recipe,
     RenderRequest,
     Roofline,
     RowRange,
@@ -478,10 +478,19 @@ class FakeRenderer:
         if request.tap is not None:
             shown = tapped_layer(request, self.facts)
             return Frame(request, layer_pixels(request, self.facts), timings, tap=shown)
-        ws = self._rows(point) if engine.gives_rows else None
+        ws = self.rows_of(request.blend) if engine.gives_rows else None
         return Frame(request, pixels, timings, is_draft=request.resolution is not None, ws=ws)
 
-    def _rows(self, point: Point | StoredLatent) -> NDArray[np.float32]:
+    def rows_of(self, blend: tuple[tuple[Recipe, float], ...]) -> NDArray[np.float32]:
+        """Rows of the number of the first seed, or the stored rows."""
+        engine = self._engine
+        engine.calls.append("rows")
+        if self.device.id != "cpu" and engine.gpu_failing is not None:
+            raise engine.gpu_failing
+        if engine.failing is not None:
+            raise engine.failing
+        point = blend[0][0].latent.point
+        point = point.first if isinstance(point, Arc) else point
         shape = (self.facts.num_ws, self.facts.w_dim)
         if isinstance(point, StoredLatent):
             return np.broadcast_to(np.frombuffer(point.rows, "<f4").reshape(point.num_ws, point.w_dim), shape).copy()

@@ -33,23 +33,25 @@ class Priority(IntEnum):
     """Channels of a layer as small pictures."""
     PICTURE = 9
     """A single picture that a user saves."""
-    GRID = 10
+    ROWS = 10
+    """Rows of w that an action waits for."""
+    GRID = 11
     """The pictures of a grid of variations."""
-    PROJECTION = 11
-    """Rows of w are searched for a photo."""
-    EXPORT = 12
-    """Frames of sequences."""
-    SEARCH = 13
-    """A search for directions."""
-    LEARNING = 14
-    """An encoder of the model is trained, while nothing moves."""
-    THUMBNAIL = 15
+    THUMBNAIL = 12
     """Small pictures, while nothing moves."""
-    TUNING = 16
+    PROJECTION = 13
+    """Rows of w are searched for a photo."""
+    EXPORT = 14
+    """Frames of sequences."""
+    SEARCH = 15
+    """A search for directions."""
+    LEARNING = 16
+    """An encoder of the model is trained, while nothing moves."""
+    TUNING = 17
     """A search for the fastest tiles of this GPU, while nothing moves."""
-    LADDER = 17
+    LADDER = 18
     """What each optimisation gains, measured while nothing moves."""
-    IDLE = 18
+    IDLE = 19
     """Work that runs when nothing else is ready."""
 
 

@@ -9,7 +9,6 @@ import numpy as np
 
 from explorer_app.exporting.picture import write_picture
 from explorer_app.messages import Level
-from explorer_app.rendering.render_events import ThumbnailFailed, ThumbnailMade
 from explorer_app.session.adapting import adapt
 from explorer_app.session.edits import AddSources, GoToSeed
 from explorer_app.session.history import KeptSession
@@ -19,11 +18,11 @@ from explorer_app.session.session import ModelReference, Position, Session, Sour
 from explorer_app.session.timeline.edits import SetTimeline, with_state
 from explorer_app.session.tracks import Timeline
 from gpu_backend import (
-    DeviceError,
     Latent,
     Point,
     Recipe,
     RenderRequest,
+    RequestError,
     Transform,
     read_latent,
     stored_latent,
@@ -122,12 +121,9 @@ def test_the_rows_of_the_picture_are_exported_once_it_is_there(open_harness: Har
 
 def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_kept_ones(open_harness: Harness) -> None:
     harness = open_harness
-    editing, files, thumbnails = harness.controller.editing, harness.controller.files, harness.controller.thumbnails
+    editing, files = harness.controller.editing, harness.controller.files
     sessions = [(f"seed\n{seed}", GoToSeed(seed).apply(editing.session)) for seed in (3, 8)]
     files.export_latents(sessions, harness.folder / "both.npz")
-    rows = rows_for(harness)
-    for key in list(thumbnails._fetches):  # the fake renderer tells no rows
-        thumbnails.take_made(ThumbnailMade(key, replace(harness.frames[-1], ws=rows + key.index)))
     harness.until(lambda: harness.has_said("Saved both.npz."))
     files.import_kept(harness.folder / "both.npz")
     harness.until(lambda: harness.has_said("2 latents from both.npz kept."))
@@ -136,7 +132,7 @@ def test_latents_of_the_library_are_exported_with_their_names_and_imported_as_ke
     harness.until(lambda: harness.said(Level.ERROR))
     assert "both.npz holds latents of 2 pictures, and one can be shown" in harness.said(Level.ERROR)[0]
     editing.go_to_kept(editing.history.kept[1].number)
-    assert editing.session.pinned_blend[0][0].latent.point == stored_latent(rows + 1)
+    assert editing.session.pinned_blend[0][0].latent.point == stored_latent(np.full_like(rows_for(harness), 8.0))
     write_latents(harness.folder / "others.npz", [("a", stored_latent(np.zeros((3, 5), np.float32)))])
     files.import_kept(harness.folder / "others.npz")
     harness.until(lambda: any("another model" in words for words in harness.said(Level.ERROR)))
@@ -168,12 +164,11 @@ def test_imported_latents_are_shown_as_the_file_has_them_without_the_directions_
 def test_latents_that_cannot_be_computed_are_reported_once(open_harness: Harness) -> None:
     harness = open_harness
     sessions = [(f"seed {seed}", GoToSeed(seed).apply(harness.controller.editing.session)) for seed in (3, 8, 9)]
+    harness.engine.failing = RequestError("No.")
     harness.controller.files.export_latents(sessions, harness.folder / "all.npz")
-    thumbnails = harness.controller.thumbnails
-    for key in list(thumbnails._fetches):
-        thumbnails.take_failed(ThumbnailFailed(key, DeviceError("The GPU is lost.")))
+    harness.until(lambda: harness.said(Level.WARNING))
+    harness.rest()
     assert harness.said(Level.WARNING) == ["The latents could not be computed with this model."]
-    assert not thumbnails._fetches
     assert not (harness.folder / "all.npz").exists()
 
 
@@ -229,28 +224,23 @@ def test_a_latent_between_recipes_is_kept_as_rows(open_harness: Harness) -> None
 
 def test_latents_between_recipes_are_computed_before_they_are_mixed_in(open_harness: Harness) -> None:
     harness, controller = open_harness, open_harness.controller
-    editing, thumbnails = controller.editing, controller.thumbnails
+    editing = controller.editing
     blend = ((Recipe(Latent()), 0.5), (Recipe(Latent(Point(((4, 1.0),)))), 0.5))
     between, seed = replace(editing.session, pinned_blend=blend), GoToSeed(8).apply(editing.session)
     editing.kept.add((KeptSession(between, "between"), KeptSession(seed, "seed 8")))
     numbers = [entry.number for entry in editing.history.kept]
-    rows = rows_for(harness)
-
-    def compute() -> None:
-        for key in list(thumbnails._fetches):  # the fake renderer tells no rows
-            thumbnails.take_made(ThumbnailMade(key, replace(harness.frames[-1], ws=rows)))
-
+    rows = np.zeros_like(rows_for(harness))
     controller.mixing.add_kept(numbers)
-    compute()
+    harness.until(lambda: editing.session.mix)
     assert [source.latent.point for source in editing.session.mix] == [stored_latent(rows), Point(((8, 1.0),))]
     assert [source.label for source in editing.session.mix] == ["between", "seed 8"]
     assert harness.labels[-1] == "Mix in several"
     controller.local_editing.blend_with_kept(numbers[0])
-    compute()
+    harness.until(lambda: editing.session.blends)
     assert editing.session.blends[0].latent == Latent(stored_latent(rows))
     editing.restore(between, "Between", time_s=0.0)
     controller.mixing.add_current()  # before its picture
-    compute()
+    harness.until(lambda: editing.session.mix)
     assert [source.latent for source in editing.session.mix] == [Latent(stored_latent(rows))]
     harness.rest()
 

@@ -26,11 +26,10 @@ class Idle:
     def __init__(self) -> None:
         self.facts = facts()
         self.requested: list[Hashable] = []
-        self.awaited: list[Hashable] = []
         self.shown: tuple[Any, Frame] | None = None
 
-    def request_thumbnail(self, key: Hashable, request: object, *, is_awaited: bool = False) -> None:
-        (self.awaited if is_awaited else self.requested).append(key)
+    def request_thumbnail(self, key: Hashable, request: object) -> None:
+        self.requested.append(key)
 
 
 @pytest.fixture
@@ -43,13 +42,6 @@ def thumbnails(idle: Idle, qapp: QApplication) -> ThumbnailService:
     worker: Any = None
     renders: Any = idle
     return ThumbnailService(renders, renders, MessageLog(), lambda: idle.shown, worker)
-
-
-def test_rows_of_latents_are_awaited_before_small_pictures(idle: Idle, thumbnails: ThumbnailService) -> None:
-    thumbnails.request("small", Session())
-    thumbnails.fetch_rows([Session(), Session()], lambda rows: None)
-    assert idle.requested == ["small"]
-    assert len(idle.awaited) == 2
 
 
 def test_requests_that_the_render_thread_has_dropped_wait_no_longer(idle: Idle, thumbnails: ThumbnailService) -> None:

@@ -16,13 +16,16 @@ from explorer_app.rendering.render_events import (
     ExportEnded,
     ModelOpened,
     ModelRefused,
+    ProjectionAdvanced,
     RenderFailed,
+    RowsMade,
     ThumbnailFailed,
     ThumbnailMade,
 )
 from explorer_app.rendering.render_thread import RenderThread
 from gpu_backend import DeviceError, Model, RenderRequest
 from tests.helpers.fake_drag import FakeDrag
+from tests.helpers.fake_projection import FakeProjection
 from tests.helpers.fake_renderer import Engine, FakeRenderer
 from tests.helpers.render_harness import MODEL, OTHER, Harness, Job, request, seed_of
 
@@ -148,18 +151,32 @@ def test_a_model_is_reported_open_before_the_former_renderer_is_closed(
     harness.until(lambda: engine.made[0].closed)
 
 
-def test_thumbnails_wait_until_nothing_else_is_to_do(harness: Harness, engine: Engine) -> None:
+def test_thumbnails_wait_for_previews_and_not_for_the_end_of_an_export(harness: Harness, engine: Engine) -> None:
     engine.gate.shut()
     harness.submit(1)
     engine.gate.wait_for_knock()
     for seed in (50, 51):
         harness.thread.request_thumbnail(seed, partial(request, seed))
-    harness.thread.export(Job(100, 101))
+    job = Job(100, 101)
+    harness.thread.export(job)
     harness.submit(2)
     engine.gate.open()
-    harness.until(lambda: len(harness.of(ThumbnailMade)) == 2)
-    assert [seed_of(item) for item in engine.requests][-2:] == [51, 50]
+    harness.until(lambda: len(harness.of(ThumbnailMade)) == 2 and job.has_ended)
+    rendered = [seed_of(item) for item in engine.requests]
+    assert rendered.index(2) < rendered.index(51) < rendered.index(50) < rendered.index(101)
     assert harness.of(ThumbnailMade)[0].frame.width == 64
+
+
+def test_rows_of_latents_and_small_pictures_come_while_a_photo_is_searched(harness: Harness, engine: Engine) -> None:
+    harness.thread.begin_projection(0, lambda: FakeProjection(steps=10**9))
+    harness.until(lambda: harness.of(ProjectionAdvanced))
+    harness.thread.request_rows(7, [partial(request, 3), partial(request, 4)])
+    harness.until(lambda: harness.of(RowsMade))
+    assert [len(event.rows) for event in harness.of(RowsMade)] == [2]
+    assert engine.requests == []
+    harness.thread.request_thumbnail("key", lambda: request(50))
+    harness.until(lambda: harness.of(ThumbnailMade))
+    harness.thread.cancel_projection()
 
 
 def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qapp: Any) -> None:

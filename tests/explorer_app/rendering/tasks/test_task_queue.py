@@ -58,6 +58,13 @@ def order(queue: TaskQueue, steps: int) -> list[str]:
     return names
 
 
+def test_work_that_takes_minutes_comes_after_what_is_waited_for(thread: Thread) -> None:
+    long = [Priority.PROJECTION, Priority.EXPORT, Priority.SEARCH, Priority.LEARNING, Priority.TUNING, Priority.LADDER]
+    thread.seconds_to_rest = 0.0
+    for awaited in (Priority.PICTURE, Priority.ROWS, Priority.GRID, Priority.THUMBNAIL):
+        assert order(thread.queue(*(Task(priority) for priority in (*long, awaited))), 1) == [awaited.name]
+
+
 def test_of_the_tasks_that_are_ready_the_most_urgent_takes_the_step(thread: Thread) -> None:
     preview, device = Task(Priority.PREVIEW), Task(Priority.DEVICE, None)
     queue = thread.queue(Task(Priority.THUMBNAIL), preview, device)
@@ -69,7 +76,7 @@ def test_of_the_tasks_that_are_ready_the_most_urgent_takes_the_step(thread: Thre
 @pytest.mark.parametrize("share", [ExportTask.preview_share, 0.25, 0.5])
 def test_while_previews_never_end_a_task_gets_its_share_of_the_time(thread: Thread, share: float) -> None:
     export, preview = Task(Priority.EXPORT, preview_share=share), Task(Priority.PREVIEW)
-    queue = thread.queue(export, preview, Task(Priority.THUMBNAIL))
+    queue = thread.queue(export, preview, Task(Priority.SEARCH))
     spent_s = {export: 0.0, preview: 0.0}
     for _ in range(2000):
         task = queue.next()

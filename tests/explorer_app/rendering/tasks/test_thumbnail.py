@@ -42,21 +42,6 @@ def test_orders_that_scrolled_away_are_forgotten() -> None:
     assert len(task) == MAX_WAITING
 
 
-def test_awaited_pictures_come_first_in_their_order_and_none_is_forgotten() -> None:
-    event: list[RenderEvent] = []
-    task = ThumbnailTask(threading.Condition(), event.append, lambda error: False, PreviewRest(0.0))
-    for key in ("first", "second"):
-        task.request(key, lambda: request(1), is_awaited=True)
-    for number in range(MAX_WAITING + 5):
-        task.request(number, lambda: request(1))
-    assert len(task) == MAX_WAITING + 2
-    renderer = FakeRenderer(MODEL, Engine())
-    assert not task.step(renderer, lambda: True)
-    for _ in range(3):
-        assert task.step(renderer, lambda: False)
-    assert made(event) == ["first", "second", MAX_WAITING + 4]
-
-
 def test_orders_that_are_cleared_are_not_made() -> None:
     task = ThumbnailTask(threading.Condition(), lambda event: None, lambda error: False, PreviewRest(0.0))
     for key in range(3):
