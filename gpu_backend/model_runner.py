@@ -65,7 +65,8 @@ class ModelRunner:
     executor
         Owned by the runner, which closes it.
     budget_nbytes
-        Device memory for the working buffers of all bound plans; twice as much again for what they keep between frames.
+        Device memory for the working buffers of the bound plans of single pictures, and for those of batches; twice as
+        much again for what they keep between frames.
     readouts
         Side -> channels that its readout reads, for drafts that end in one. The executor must have the weights of
         these drafts (`gpu_backend.model.draft_file.draft_weights`).
@@ -348,14 +349,12 @@ class ModelRunner:
     def _start(self, key: PlanKey, start: Callable[[], PendingRun]) -> PendingRun:
         """Start a run; if device memory runs out, evict other plans and try again."""
         with self._loss:
-            try:
-                return start()
-            except DeviceMemoryError:
-                self._plan_cache.clear_for(key)
-            try:
-                return start()
-            except DeviceMemoryError as error:
-                raise self._too_small(key, error) from error
+            while True:
+                try:
+                    return start()
+                except DeviceMemoryError as error:
+                    if not self._plan_cache.make_room_for(key):
+                        raise self._too_small(key, error) from error
 
     def _too_small(self, key: PlanKey, error: DeviceMemoryError) -> DeviceMemoryError:
         name = self._executor.device_name

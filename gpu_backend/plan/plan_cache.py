@@ -54,11 +54,14 @@ class CachedPlan:
 class PlanCache:
     """Bound plans, built on first use.
 
-    While the plans' working buffers exceed `budget_nbytes`, or their kept buffers twice that, the least recently used
-    plan is evicted. A full picture that keeps as much as a plan may (`kept_second.MOST_KEPT_NBYTES`) leaves room for
-    its drafts, which keep about a half of it, a quarter and so on.
-    Plans fetched with `keep`, and the plan just fetched, are never evicted for the budget. If device memory runs out,
-    all plans without `keep` are.
+    Plans of single pictures and plans of batches have a budget each: a batch that exceeds it by itself would otherwise
+    be bound anew whenever it takes turns with a preview. While the working buffers of one kind exceed `budget_nbytes`,
+    or their kept buffers twice that, its least recently used plan is evicted. A full picture that keeps as much as a
+    plan may (`kept_second.MOST_KEPT_NBYTES`) leaves room for its drafts, which keep about a half of it, a quarter and
+    so on. Plans fetched with `keep`, and the plan just fetched, are never evicted for the budget.
+
+    If device memory runs out, plans of batches are evicted first. A single picture then evicts all plans without
+    `keep`; a batch does not, because a smaller batch can take its place.
 
     Parameters
     ----------
@@ -67,8 +70,8 @@ class PlanCache:
     build
         PlanKey -> Plan.
     budget_nbytes
-        Device memory that all bound plans may take together; twice as much again for buffers that they keep between
-        runs.
+        Device memory that the bound plans of single pictures may take together, and those of batches; twice as much
+        again for buffers that they keep between runs.
     """
 
     def __init__(self, executor: Executor, build: Callable[[PlanKey], Plan], budget_nbytes: int) -> None:
@@ -106,15 +109,16 @@ class PlanCache:
             self._cached.move_to_end(name)
             return cached
         plan = self._build(key)
-        try:
-            cached = CachedPlan(self._executor.bind(plan, use_fused=use_fused))
-        except DeviceMemoryError:
-            self.clear_for(key)
-            cached = CachedPlan(self._executor.bind(plan, use_fused=use_fused))
+        while cached is None:
+            try:
+                cached = CachedPlan(self._executor.bind(plan, use_fused=use_fused))
+            except DeviceMemoryError:
+                if not self.make_room_for(key):
+                    raise
         self._cached[name] = cached
         if keep:
             self._protected.add(name)
-        self._make_room(name)
+        self._keep_budget(name)
         return cached
 
     def check_steps(self, key: PlanKey) -> Generator[object, None, None]:
@@ -131,19 +135,35 @@ class PlanCache:
         for name in [name for name in self._cached if not name[1]]:
             self._cached.pop(name).bound.close()
 
-    def clear_for(self, key: PlanKey) -> None:
-        """Close every plan without `keep`, except those of `key`."""
-        for name in [name for name in self._cached if name[0] != key and name not in self._protected]:
+    def make_room_for(self, key: PlanKey) -> bool:
+        """Close plans of batches, else those of single pictures, for a plan that finds too little device memory.
+
+        Plans with `keep` and those of `key` stay; for a batch, all single pictures do. Returns whether a plan was
+        closed: then it is worth trying again.
+        """
+        others = [name for name in self._cached if name[0] != key and name not in self._protected]
+        batches = [name for name in others if _is_batch(name)]
+        closed = batches if batches or key.batch > 1 else others
+        for name in closed:
             self._cached.pop(name).bound.close()
+        return bool(closed)
 
     def close(self) -> None:
         """Close every bound plan. May be called twice."""
         while self._cached:
             self._cached.popitem()[1].bound.close()
 
-    def _make_room(self, newest: tuple[PlanKey, bool]) -> None:
-        for name in [name for name in self._cached if name != newest and name not in self._protected]:
-            kept = sum(cached.kept_nbytes for cached in self._cached.values())
-            if max(kept / _KEPT_BUDGETS, self.nbytes - kept) <= self._budget_nbytes:
+    def _keep_budget(self, newest: tuple[PlanKey, bool]) -> None:
+        """Evict plans of the newest one's kind until they keep to their budget."""
+        alike = {name: cached for name, cached in self._cached.items() if _is_batch(name) == _is_batch(newest)}
+        for name in [name for name in alike if name != newest and name not in self._protected]:
+            kept = sum(cached.kept_nbytes for cached in alike.values())
+            working = sum(cached.bound.nbytes for cached in alike.values()) - kept
+            if max(kept / _KEPT_BUDGETS, working) <= self._budget_nbytes:
                 return
+            del alike[name]
             self._cached.pop(name).bound.close()
+
+
+def _is_batch(name: tuple[PlanKey, bool]) -> bool:
+    return name[0].batch > 1

@@ -38,8 +38,9 @@ from gpu_backend.renderer.request_check import RequestCheck, check_blend
 from gpu_backend.request import RenderRequest
 
 PLAN_BUDGET_NBYTES = 1 << 30
-"""Memory for the working buffers of all plans, and twice as much again for second latents that they keep. Above it, the
-least recently used plans are closed, but for those of one latent and of one full picture without edits."""
+"""Memory for the working buffers of plans of single pictures, and for those of batches; twice as much again each for
+second latents that they keep. Above it, the least recently used plans are closed, but for those of one latent and of
+one full picture without edits. The plan of eight pictures of 1024 x 1024 takes 1.2 (fp16) to 2.2 GB and stays alone."""
 
 _CPU_BATCHES, _CPU_BATCH_PIXELS = (8, 4, 2, 1), 1 << 20
 _GPU_BATCHES, _GPU_BATCH_PIXELS = (32, 16, 8, 4, 2, 1), 4 << 20
@@ -94,7 +95,8 @@ class Renderer:
     executor
         Replaces the executor of the device; the renderer closes it.
     plan_budget_nbytes
-        Device memory for the working buffers of all plans; twice as much again for second latents that they keep.
+        Device memory for the working buffers of plans of single pictures, and for those of batches; twice as much again
+        for second latents that they keep.
 
     Raises
     ------

@@ -7,7 +7,7 @@ import pytest
 from gpu_backend import MAX_BLENDS, DeviceMemoryError, RowRange
 from gpu_backend.plan.families import build_plan
 from gpu_backend.plan.kept_second import MOST_KEPT_NBYTES, kept_nbytes
-from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey
+from gpu_backend.plan.plan import Plan, PlanEdits, PlanKey, Precision
 from gpu_backend.plan.plan_cache import PlanCache
 from gpu_backend.plan.stylegan2 import build_synthesis_plan
 from gpu_backend.renderer.renderer import PLAN_BUDGET_NBYTES
@@ -65,6 +65,41 @@ def test_pictures_with_as_many_blends_as_there_may_be_and_their_drafts_by_turns_
         cache.fetch(one)
     assert executor.bound == bound
     assert sum(kept) > PLAN_BUDGET_NBYTES
+
+
+@pytest.mark.parametrize("precision", ["fp16", "fp32"])
+def test_a_preview_and_a_batch_of_large_pictures_by_turns_bind_each_plan_once(precision: Precision) -> None:
+    spec = make_spec(NetworkOptions(resolution=1024, channel_base=32768, channel_max=512, w_dim=512))
+    blend = PlanEdits(blends=(RowRange(),), keeps_second=True)
+    executor = FakeExecutor(precision=precision)
+    cache = PlanCache(executor, lambda key: build_plan(spec, key), PLAN_BUDGET_NBYTES)
+    full, batch = replace(key(1024), precision=precision), replace(key(1024, 8), precision=precision)
+    preview, draft = replace(full, edits=blend), replace(full, resolution=256, edits=blend)
+    cache.fetch(full, keep=True)
+    assert cache.fetch(batch).bound.nbytes > PLAN_BUDGET_NBYTES
+    turns = [draft, preview, batch, draft, batch, full, batch]
+    for one in turns:
+        cache.fetch(one)
+    bound = list(executor.bound)
+    for one in turns:
+        cache.fetch(one)
+    assert executor.bound == bound
+    cache.fetch(replace(batch, batch=4))
+    assert set(executor.standing()) == {full, preview, draft, replace(batch, batch=4)}
+
+
+def test_a_full_device_lets_batches_go_before_single_pictures_which_no_batch_takes_the_place_of() -> None:
+    executor = FakeExecutor()
+    cache = cache_of(executor)
+    for one in (key(32), key(16), key(16, 8)):
+        cache.fetch(one)
+    executor.memory_nbytes = cache.nbytes
+    cache.fetch(key(8))
+    assert executor.standing() == [key(64), key(32), key(16), key(8)]
+    executor.memory_nbytes = cache.nbytes
+    with pytest.raises(DeviceMemoryError):
+        cache.fetch(key(32, 8))
+    assert executor.standing() == [key(64), key(32), key(16), key(8)]
 
 
 def test_when_the_device_is_full_all_that_may_go_goes_and_it_is_tried_once_more() -> None:

@@ -132,6 +132,23 @@ def test_where_memory_is_short_smaller_batches_are_rendered_from_then_on(executo
         assert all(same(one, other) for one, other in zip(first, again, strict=True))
 
 
+def test_where_memory_is_short_a_preview_beside_batches_stays_ready(executor: FakeExecutor) -> None:
+    with Renderer(MODEL, executor=executor) as renderer:
+        preview = request_for(renderer, resolution=8)
+        renderer.render(preview)
+        bound = list(executor.bound)
+        executor.memory_nbytes = sum(plan.nbytes for plan in bound) + 5 * bound[1].nbytes
+        requests = requests_of(renderer, 8)
+        renderer.render_batch(requests)
+        standing = list(executor.bound)
+        for _ in range(2):
+            renderer.render(preview)
+            renderer.render_batch(requests)
+        assert executor.bound == standing
+        assert standing[: len(bound)] == bound
+        assert batches(executor) == [1, 4, 4] * 3
+
+
 def test_where_there_is_no_memory_at_all_the_error_is_the_devices(executor: FakeExecutor) -> None:
     with Renderer(MODEL, executor=executor) as renderer:
         executor.memory_nbytes = 0
