@@ -88,8 +88,7 @@ class ShortcutsDialog(QDialog):
                 (
                     spec.plain_text,
                     " or ".join(
-                        QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText)
-                        for keys in spec.shortcuts[:2]
+                        QKeySequence(keys).toString(QKeySequence.SequenceFormat.NativeText) for keys in spec.shortcuts
                     ),
                 )
                 for spec in ACTIONS

@@ -11,7 +11,16 @@ from functools import partial
 from typing import Protocol, runtime_checkable
 
 from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
-from PySide6.QtGui import QColor, QContextMenuEvent, QPainter, QPainterPath, QPaintEvent, QPen, QResizeEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QKeySequence,
+    QPainter,
+    QPainterPath,
+    QPaintEvent,
+    QPen,
+    QResizeEvent,
+)
 from PySide6.QtWidgets import (
     QDockWidget,
     QFrame,
@@ -291,6 +300,8 @@ class Dock(QDockWidget):
         Title in the header, in the View menu and for screen readers.
     make
         Creates the panel.
+    shortcut
+        Key sequence that shows and hides the dock.
     pages
         Titles of the panel's pages; none where it has only one.
     least, wanted
@@ -304,13 +315,16 @@ class Dock(QDockWidget):
 
     Signals
     -------
-    toggled_by_person()
+    toggled_by_user()
         The user showed or hid the dock.
+    shown_by_user()
+        The user showed the dock or brought it to the front, by its action; `toggled_by_user` follows.
     made()
         The panel was created.
     """
 
     toggled_by_user = Signal()
+    shown_by_user = Signal()
     made = Signal()
 
     def __init__(
@@ -319,6 +333,7 @@ class Dock(QDockWidget):
         title: str,
         make: Callable[[], QWidget],
         *,
+        shortcut: str,
         pages: Sequence[str] = (),
         least: QSize,
         wanted: QSize,
@@ -344,6 +359,8 @@ class Dock(QDockWidget):
         toggle = self.toggleViewAction()
         toggle.triggered.disconnect()  # Qt would hide a dock that is behind a tab
         toggle.triggered.connect(self._toggle)
+        toggle.setShortcut(QKeySequence(shortcut))
+        toggle.setToolTip(f"Show or hide the {title.lower()} panel ({shortcut}).")
 
     @property
     def is_made(self) -> bool:
@@ -415,6 +432,7 @@ class Dock(QDockWidget):
         if on or is_behind:
             self.toggleViewAction().setChecked(True)
             self.reveal()
+            self.shown_by_user.emit()
         else:
             self.close()
         self.toggled_by_user.emit()

@@ -10,9 +10,10 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QPointF, QSize, Qt, QTimer, Signal, Slot
-from PySide6.QtGui import QAction, QCursor, QKeySequence, QMouseEvent, QResizeEvent
+from PySide6.QtGui import QAction, QCursor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window.docks.dock import Dock, is_uncovered
@@ -94,10 +95,8 @@ class Workspace(QMainWindow):
             for dock in docks.values():
                 self.addDockWidget(_AREAS["left"], dock)
                 dock.hide()
-        for number, dock in enumerate(self.docks, start=1):
-            toggle = dock.toggleViewAction()
-            toggle.setShortcut(QKeySequence(f"Alt+{number}"))
-            toggle.setToolTip(f"Show or hide the {dock.windowTitle().lower()} panel (Alt+{number}).")
+        for dock in self.docks:
+            dock.shown_by_user.connect(partial(self._enter, dock))
             dock.toggled_by_user.connect(self._user_arranged)
             dock.topLevelChanged.connect(self._user_arranged)
             dock.dockLocationChanged.connect(self._user_arranged)
@@ -451,13 +450,18 @@ class Workspace(QMainWindow):
         here = QApplication.focusWidget()
         place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
         for way in range(1, len(stops) + 1):
-            stop = stops[(place + step * way) % len(stops)]
-            first = next(iter(_ways_in(stop) if isinstance(stop, Dock) else (stop,)), None)
-            if first is not None:
-                stop.raise_()
-                stop.activateWindow()
-                first.setFocus(Qt.FocusReason.TabFocusReason)
+            if self._enter(stops[(place + step * way) % len(stops)]):
                 return
+
+    def _enter(self, stop: QWidget) -> bool:
+        """Move the keyboard focus into a dock or to the canvas; return False if nothing there takes it."""
+        first = next(iter(_ways_in(stop) if isinstance(stop, Dock) else (stop,)), None)
+        if first is None:
+            return False
+        stop.raise_()
+        stop.activateWindow()
+        first.setFocus(Qt.FocusReason.TabFocusReason)
+        return True
 
     def tab_stop_after(self, here: QWidget | None, step: int) -> QWidget | None:
         """Return the widget that Tab visits after another one, or before it with -1; None where Qt is to decide.

@@ -47,6 +47,8 @@ class DockSpec:
         Key of the dock in `layouts.first_layout`.
     title
         Title in the header, in the View menu and for screen readers.
+    shortcut
+        Key sequence that shows and hides the dock.
     make
         Imports and creates the panel.
     least, wanted
@@ -68,6 +70,7 @@ class DockSpec:
 
     key: str
     title: str
+    shortcut: str
     make: Callable[[], QWidget]
     least: tuple[int, int]
     wanted: tuple[int, int]
@@ -156,6 +159,7 @@ DOCKS: tuple[DockSpec, ...] = (
     DockSpec(
         "latent",
         "Latent",
+        "Alt+1",
         _latent,
         (277, 319),
         (330, 375),
@@ -163,11 +167,14 @@ DOCKS: tuple[DockSpec, ...] = (
         scrolls=True,
         buttons={"variations": "flat"},
     ),
-    DockSpec("sliders", "Sliders", _sliders, (250, 100), (320, 216), pages=("Directions", "w"), needs_model=True),
-    DockSpec("mix", "Mix", _mix, (250, 153), (320, 203), needs_model=True),
+    DockSpec(
+        "sliders", "Sliders", "Alt+2", _sliders, (250, 100), (320, 216), pages=("Directions", "w"), needs_model=True
+    ),
+    DockSpec("mix", "Mix", "Alt+3", _mix, (250, 153), (320, 203), needs_model=True),
     DockSpec(
         "performance",
         "Performance",
+        "Alt+4",
         _performance,
         (266, 350),
         (368, 476),
@@ -175,12 +182,13 @@ DOCKS: tuple[DockSpec, ...] = (
         scrolls_if_low=True,
         buttons={"tune": "flat", "copy-steps": "flat", "save-trace": "flat"},
     ),
-    DockSpec("model", "Model", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
-    DockSpec("layers", "Layers", _layers, (0, 0), (0, 0), needs_model=True, scrolls_if_low=True),
-    DockSpec("edits", "Edits", _edits, (260, 120), (340, 300), needs_model=True, scrolls=True),
+    DockSpec("model", "Model", "Alt+5", _model, (250, 256), (637, 294), scrolls=True, first_height=334),
+    DockSpec("layers", "Layers", "Alt+6", _layers, (0, 0), (0, 0), needs_model=True, scrolls_if_low=True),
+    DockSpec("edits", "Edits", "Alt+7", _edits, (260, 120), (340, 300), needs_model=True, scrolls=True),
     DockSpec(
         "history",
         "History",
+        "Alt+8",
         _history,
         (200, 82),
         (600, 82),
@@ -190,12 +198,22 @@ DOCKS: tuple[DockSpec, ...] = (
     DockSpec(
         "timeline",
         "Timeline",
+        "Alt+9",
         _timeline,
         (310, 105),
         (900, 300),
         needs_model=True,
     ),
-    DockSpec("pad", "XY pad", _pad, (180, 200), (320, 330), needs_model=True),
-    DockSpec("controllers", "Controllers", _controllers, (300, 220), (368, 320), needs_model=True, scrolls_if_low=True),
-    DockSpec("library", "Library", _library, (178, 150), (260, 380)),
+    DockSpec("pad", "XY pad", "Alt+0", _pad, (180, 200), (320, 330), needs_model=True),
+    DockSpec(
+        "controllers",
+        "Controllers",
+        "Alt+Shift+C",
+        _controllers,
+        (300, 220),
+        (368, 320),
+        needs_model=True,
+        scrolls_if_low=True,
+    ),
+    DockSpec("library", "Library", "Alt+Shift+L", _library, (178, 150), (260, 380)),
 )

@@ -251,6 +251,7 @@ class MainWindow(QMainWindow):
             f"{spec.key}-dock",
             spec.title,
             spec.make,
+            shortcut=spec.shortcut,
             pages=spec.pages,
             least=QSize(*map(theme.px, spec.least)),
             wanted=QSize(*map(theme.px, spec.wanted)),

@@ -30,6 +30,7 @@ def test_each_line_shows_its_keys(dialog: ShortcutsDialog) -> None:
     names = {label.accessibleName() for label in dialog.findChildren(QLabel)}
     assert "Undo: Ctrl+Z" in names
     assert "Redo: Ctrl+Shift+Z or Ctrl+Y" in names
+    assert "Zoom in: + or = or Ctrl++" in names
     assert "Latent panel: Ctrl+1" in names
 
 

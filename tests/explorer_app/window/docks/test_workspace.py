@@ -127,6 +127,22 @@ def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(window: M
         assert window.canvas.hasFocus()
 
 
+def test_a_panel_that_is_shown_by_its_key_has_the_focus_and_gives_it_back_when_it_is_hidden(window: MainWindow) -> None:
+    lay_out(window, 1280, 700)
+    for each in window.workspace.docks:
+        keys = each.toggleViewAction().shortcut()
+        assert not keys.isEmpty(), each.objectName()
+        each.hide()
+        window.canvas.setFocus()
+        QTest.keySequence(window.canvas, keys)
+        QApplication.processEvents()
+        assert each.widget().isAncestorOf(focused()), f"{keys.toString()} should lead to {each.objectName()}"
+        QTest.keySequence(focused(), keys)
+        QApplication.processEvents()
+        assert each.isHidden()
+        assert window.canvas.hasFocus()
+
+
 @without_model
 def test_without_a_model_f6_passes_over_what_takes_no_keys(window: MainWindow) -> None:
     lay_out(window, 1280, 700)
