@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from explorer_app.session.local_edits import KIND_NAMES, bendable_layers
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap
+from explorer_app.window.controls.picture_delegate import PictureDelegate
 from explorer_app.window.controls.screen_fit import fit_to_screen
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.look import theme
@@ -109,6 +110,8 @@ class ChannelPicker(QDialog):
         view.setIconSize(QSize(theme.px(side), theme.px(side)))
         view.setSpacing(theme.px(3))
         view.setAccessibleName(name)
+        view.setItemDelegate(PictureDelegate(view))
+        view.setMouseTracking(True)
         return view
 
     def _build(self) -> None:
@@ -260,5 +263,4 @@ def _fill(view: QListWidget, pictures: NDArray[np.uint8], side: int, names: Iter
         image = QImage(picture.tobytes(), width, height, width, QImage.Format.Format_Grayscale8)
         large = image.scaled(theme.px(side), theme.px(side), Qt.AspectRatioMode.IgnoreAspectRatio)
         item = QListWidgetItem(QIcon(QPixmap.fromImage(large)), name)
-        item.setTextAlignment(Qt.AlignmentFlag.AlignHCenter)
         view.addItem(item)

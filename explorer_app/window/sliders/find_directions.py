@@ -24,6 +24,7 @@ from PySide6.QtWidgets import (
 from explorer_app.session.history import HistoryEntry
 from explorer_app.session.session import Session
 from explorer_app.window.controls.number_field import NumberField
+from explorer_app.window.controls.picture_delegate import MARK, PictureDelegate
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.controls.wrapped_label import WrappedLabel
@@ -50,8 +51,7 @@ _ABOUT = {
 }
 _MOST_PICTURES = 200
 _PICTURE_PX = 34
-_GROUP = Qt.ItemDataRole.UserRole
-_ENTRY = Qt.ItemDataRole.UserRole + 1
+_ENTRY = Qt.ItemDataRole.UserRole
 
 
 class FindDirections(QDialog):
@@ -179,6 +179,8 @@ class FindDirections(QDialog):
         self.list.setSelectionMode(QAbstractItemView.SelectionMode.ExtendedSelection)
         self.list.setIconSize(QSize(theme.px(_PICTURE_PX), theme.px(_PICTURE_PX)))
         self.list.setUniformItemSizes(True)
+        self.list.setItemDelegate(PictureDelegate(self.list))
+        self.list.setMouseTracking(True)
         self.list.setMinimumHeight(theme.px(200))
         blank = QPixmap(theme.px(_PICTURE_PX), theme.px(_PICTURE_PX))
         blank.fill(Qt.GlobalColor.transparent)
@@ -255,8 +257,9 @@ class FindDirections(QDialog):
 
     def _put(self, item: QListWidgetItem, group: str) -> None:
         entry: HistoryEntry = item.data(_ENTRY)
-        item.setData(_GROUP, group)
-        item.setText(f"{group or '–'}   {entry.label}")
+        item.setText(entry.label)
+        item.setData(MARK, group)
+        item.setData(Qt.ItemDataRole.AccessibleTextRole, f"{entry.label}, {f'group {group}' if group else 'no group'}")
 
     def _put_selected(self, group: str) -> None:
         for item in self.list.selectedItems():
@@ -265,7 +268,7 @@ class FindDirections(QDialog):
 
     def _group(self, group: str) -> tuple[Session, ...]:
         items = (self.list.item(row) for row in range(self.list.count()))
-        return tuple(item.data(_ENTRY).session for item in items if item.data(_GROUP) == group)
+        return tuple(item.data(_ENTRY).session for item in items if item.data(MARK) == group)
 
     @Slot()
     def _enable(self) -> None:
