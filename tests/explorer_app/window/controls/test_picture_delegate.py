@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 from PySide6.QtCore import QPoint, QSize, Qt
 from PySide6.QtGui import QColor, QIcon, QImage, QPixmap
@@ -17,7 +15,7 @@ PICTURE = QColor(20, 90, 200)
 
 
 @pytest.fixture(params=[QListView.ViewMode.ListMode, QListView.ViewMode.IconMode])
-def view(qtbot: QtBot, request: pytest.FixtureRequest) -> Iterator[QListWidget]:
+def view(qtbot: QtBot, request: pytest.FixtureRequest) -> QListWidget:
     view = QListWidget()
     qtbot.addWidget(view)
     view.setViewMode(request.param)
