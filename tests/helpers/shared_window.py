@@ -241,7 +241,7 @@ class SharedWindow:
                 tab.click()
         for view in window.findChildren(QAbstractItemView):
             view.setCurrentIndex(QModelIndex())
-        for line in window.message_strip.lines:
+        for line in (*window.message_strip.earlier.lines, *window.message_strip.lines):
             line.closed.emit()
         self._work.restore()
         window.set_picture_alone(False)

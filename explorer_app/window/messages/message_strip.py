@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.window.messages.earlier_errors import EarlierErrors
 from explorer_app.window.messages.message_line import MessageLine
 from explorer_app.window.messages.progress_line import ProgressLine
 
@@ -20,9 +21,9 @@ SHOWN_MS = 6000
 class MessageStrip(QWidget):
     """Shows the messages of a log; hidden while there are none.
 
-    Messages may be posted on any thread; the strip handles them on the GUI thread. When three lines are shown, a new
-    message replaces the oldest one that is not an error. If all three are errors, it takes the place of the oldest,
-    which is shown again as soon as a line is free: what was done last is answered first.
+    Messages may be posted on any thread; the strip handles them on the GUI thread. Of errors, only the newest has a
+    line of its own: what was done last is answered first. Those before it are gathered in one line, which counts and
+    lists them. When three lines are shown, a new message replaces the oldest one that is not an error.
 
     Signals
     -------
@@ -39,33 +40,34 @@ class MessageStrip(QWidget):
         self.setAccessibleName("Messages")
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Minimum)
         self._incoming: deque[Message] = deque()
-        self._hidden: list[MessageLine] = []
-        """Errors that gave their place to newer messages, oldest first."""
         self._lines: list[MessageLine] = []
         self._layout = QVBoxLayout(self)
         self._layout.setContentsMargins(0, 0, 0, 0)
         self._layout.setSpacing(0)
         self.progress = ProgressLine(self)
         self._layout.addWidget(self.progress)
+        self.earlier = EarlierErrors(self)
+        self.earlier.close_requested.connect(self._close_errors)
+        self._layout.addWidget(self.earlier)
         self.hide()
         self._arrived.connect(self._take, Qt.ConnectionType.QueuedConnection)
         self._unsubscribe = messages.subscribe(self._post)
 
     @property
     def lines(self) -> tuple[MessageLine, ...]:
-        """The shown lines, oldest first."""
+        """The lines that are shown on their own, oldest first."""
         return tuple(self._lines)
 
     @property
     def is_filled(self) -> bool:
         """Whether there is a message or progress to show."""
-        return bool(self._lines) or not self.progress.isHidden()
+        return bool(self._lines or self.earlier.lines) or not self.progress.isHidden()
 
     def stop(self) -> None:
         """Disconnect from the log and remove all lines. Idempotent."""
         self._unsubscribe()
         self._incoming.clear()
-        for line in (*self._hidden, *self.lines):
+        for line in (*self.earlier.lines, *self.lines):
             self._remove(line)
 
     def show_progress(self, name: str, sentence: str, share: float) -> None:
@@ -82,9 +84,9 @@ class MessageStrip(QWidget):
     @Slot()
     def close_needless(self) -> None:
         """Close messages whose action is no longer needed."""
-        for line in (*self._hidden, *self._lines):
+        for line in (*self.earlier.lines, *self._lines):
             if _is_needless(line.message):
-                self._close_line(line)
+                self._remove(line)
 
     def _post(self, message: Message) -> None:
         """Queue a message on the posting thread, and forward it to the GUI thread."""
@@ -99,56 +101,54 @@ class MessageStrip(QWidget):
             if message.level is Level.NOTE:
                 self._close_about(message.about)
                 continue
-            same = next((line for line in (*self._lines, *self._hidden) if line.says(message)), None)
+            same = next((line for line in (*self._lines, *self.earlier.lines) if line.says(message)), None)
             if same is not None:
                 same.repeat()
             if same is None and not _is_needless(message):
                 same = MessageLine(message, SHOWN_MS, self)
-                same.closed.connect(partial(self._close_line, same))
+                same.closed.connect(partial(self._remove, same))
             if same is not None and same not in self._lines:
                 self._show_line(same)
 
     def _close_about(self, path: Path | None) -> None:
         """Close the errors about a file: what failed has succeeded."""
-        for line in (*self._hidden, *self._lines):
+        for line in (*self.earlier.lines, *self._lines):
             if line.message.about == path:
-                self._close_line(line)
+                self._remove(line)
+
+    @Slot()
+    def _close_errors(self) -> None:
+        for line in (*self.earlier.lines, *self._lines):
+            if line.message.level is Level.ERROR:
+                self._remove(line)
 
     def _show_line(self, line: MessageLine) -> None:
-        """Show a line below the others, in place of one if there are three."""
-        if line in self._hidden:
-            self._hidden.remove(line)
-        if len(self._lines) == MAX_LINES:
-            quiet = next((line for line in self._lines if line.message.level < Level.ERROR), None)
-            if quiet is None:
-                oldest = self._lines.pop(0)
-                self._layout.removeWidget(oldest)
-                oldest.hide()
-                self._hidden.append(oldest)
-            else:
-                self._remove(quiet)
+        """Show a line below the others, in place of an earlier error, or of a quiet line if there are three."""
+        if line in self.earlier.lines:
+            self.earlier.remove(line)
+        former = next((other for other in self._lines if other.message.level is Level.ERROR), None)
+        if line.message.level is Level.ERROR and former is not None:
+            self._lines.remove(former)
+            self._layout.removeWidget(former)
+            self.earlier.add(former)
+        elif len(self._lines) == MAX_LINES:
+            self._remove(next(other for other in self._lines if other is not former))
         self._lines.append(line)
         self._layout.addWidget(line)
         line.show()
         self._update_visibility()
 
-    def _close_line(self, line: MessageLine) -> None:
-        self._remove(line)
-        if self._hidden and len(self._lines) < MAX_LINES:
-            back = self._hidden.pop()
-            self._lines.insert(0, back)
-            self._layout.insertWidget(1, back)  # below the progress
-            back.show()
-        self._update_visibility()
-
     def _remove(self, line: MessageLine) -> None:
-        for lines in (self._lines, self._hidden):
-            if line in lines:
-                lines.remove(line)
-                self._layout.removeWidget(line)
-                line.hide()
-                line.deleteLater()
-                self._update_visibility()
+        if line in self.earlier.lines:
+            self.earlier.remove(line)
+        elif line in self._lines:
+            self._lines.remove(line)
+            self._layout.removeWidget(line)
+            line.hide()
+        else:
+            return
+        line.deleteLater()
+        self._update_visibility()
 
     def _update_visibility(self) -> None:
         if self.is_filled == self.isHidden():

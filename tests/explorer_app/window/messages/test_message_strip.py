@@ -43,6 +43,10 @@ def sentences(strip: MessageStrip) -> list[str]:
     return [line.message.sentence for line in strip.lines]
 
 
+def earlier(strip: MessageStrip) -> list[str]:
+    return [line.message.sentence for line in strip.earlier.lines]
+
+
 def shorten(line: MessageLine) -> None:
     """Let the rest of its time be over at once."""
     if line._timer.isActive():
@@ -70,10 +74,11 @@ def test_an_error_about_a_file_closes_once_the_file_is_opened(
     names = ("a.pkl", "b.pkl", "c.pkl", "d.pkl")
     for name in names:
         messages.error(f"{name} was not opened.", about=Path(name))
-    qtbot.waitUntil(lambda: len(strip.lines) == 3)
-    for name in ("a.pkl", "c.pkl", "c.pkl", "e.pkl"):  # the first one gave its place to the last
+    qtbot.waitUntil(lambda: len(strip.earlier.lines) == 3)
+    for name in ("a.pkl", "c.pkl", "c.pkl", "e.pkl"):  # all but the last one gave their place to a newer one
         messages.note_success(Path(name))
-    qtbot.waitUntil(lambda: sentences(strip) == ["b.pkl was not opened.", "d.pkl was not opened."])
+    qtbot.waitUntil(lambda: earlier(strip) == ["b.pkl was not opened."])
+    assert sentences(strip) == ["d.pkl was not opened."]
     assert len([item for item in messages.messages if item.level is Level.NOTE]) == 2
     messages.error("a.pkl was not opened.", about=Path("a.pkl"))
     qtbot.waitUntil(lambda: sentences(strip)[-1] == "a.pkl was not opened.")
@@ -118,7 +123,7 @@ def test_a_stopped_strip_is_empty_and_takes_no_more_messages(
 ) -> None:
     for number in range(4):
         messages.error(f"Error {number}.")
-    qtbot.waitUntil(lambda: len(strip.lines) == 3)
+    qtbot.waitUntil(lambda: len(strip.earlier.lines) == 3)
     messages.info("On its way.")
     strip.stop()
     messages.info("Too late.")
@@ -175,35 +180,70 @@ def test_at_most_three_are_shown_and_the_oldest_makes_room(
     assert not any(a.geometry().intersects(b.geometry()) for a in strip.lines for b in strip.lines if a is not b)
 
 
-def test_a_new_message_is_shown_in_place_of_the_oldest_error_which_comes_back(
+def test_of_several_errors_the_newest_is_shown_and_the_others_are_counted_and_listed(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
-    for number in range(5):
-        messages.error(f"Error {number}.")
-    qtbot.waitUntil(lambda: sentences(strip) == ["Error 2.", "Error 3.", "Error 4."])
     messages.error("Error 0.")
-    qtbot.waitUntil(lambda: sentences(strip) == ["Error 3.", "Error 4.", "Error 0."])
-    assert "×2" in strip.lines[-1].sentence.text(), "a hidden message is not lost, but counted"
-    qtbot.mouseClick(strip.lines[1].close_button, Qt.MouseButton.LeftButton)
-    assert sentences(strip) == ["Error 2.", "Error 3.", "Error 0."]
-    qtbot.waitUntil(lambda: all(line.isVisible() for line in strip.lines))
-    tops = [line.y() for line in strip.lines]
-    assert tops == sorted(tops)
-    for remaining in (["Error 1.", "Error 2.", "Error 3."], ["Error 1.", "Error 2."], ["Error 1."], []):
-        qtbot.mouseClick(strip.lines[-1].close_button, Qt.MouseButton.LeftButton)
-        assert sentences(strip) == remaining
-    assert strip.isHidden()
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 0."])
+    assert strip.earlier.isHidden()
+    for number in (1, 2):
+        messages.error(f"Error {number}.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 2."])
+    assert earlier(strip) == ["Error 0.", "Error 1."]
+    assert strip.earlier.count.text() == "2 earlier errors"
+    assert not strip.earlier.list.isVisible()
+    low = strip.sizeHint().height()
+    strip.earlier.show_button.click()
+    qtbot.waitUntil(lambda: all(line.isVisible() for line in strip.earlier.lines))
+    assert strip.sizeHint().height() > low
+    messages.error("Error 0.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 0."])
+    assert "×2" in strip.lines[0].sentence.text(), "an earlier error is not lost, but counted"
+    assert earlier(strip) == ["Error 1.", "Error 2."]
 
 
-def test_an_information_is_shown_over_three_errors_and_gives_their_place_back(
+def test_an_error_that_is_closed_brings_no_earlier_one_back(
     strip: MessageStrip, messages: MessageLog, qtbot: QtBot
 ) -> None:
+    for number in range(4):
+        messages.error(f"Error {number}.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error 3."])
+    qtbot.mouseClick(strip.lines[0].close_button, Qt.MouseButton.LeftButton)
+    assert sentences(strip) == []
+    assert strip.earlier.count.text() == "3 earlier errors"
+    strip.earlier.show_button.click()
+    qtbot.mouseClick(strip.earlier.lines[1].close_button, Qt.MouseButton.LeftButton)
+    assert earlier(strip) == ["Error 0.", "Error 2."]
+    QTest.keyClick(strip.earlier, Qt.Key.Key_Escape)
+    assert not strip.earlier.list.isVisible()
+    assert len(strip.earlier.lines) == 2
+    strip.earlier.show_button.click()
+    for line in strip.earlier.lines:
+        line.close_button.click()
+    assert strip.isHidden()
+    for number in range(2):
+        messages.error(f"Later {number}.")
+    qtbot.waitUntil(lambda: earlier(strip) == ["Later 0."])
+    assert not strip.earlier.list.isVisible()
+
+
+def test_all_errors_are_closed_together_and_nothing_else(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot
+) -> None:
+    messages.info("Saved a.png.")
     for number in range(3):
         messages.error(f"Error {number}.")
-    messages.info("Saved a.png.")
-    qtbot.waitUntil(lambda: sentences(strip) == ["Error 1.", "Error 2.", "Saved a.png."])
-    shorten(strip.lines[-1])
-    qtbot.waitUntil(lambda: sentences(strip) == ["Error 0.", "Error 1.", "Error 2."])
+    qtbot.waitUntil(lambda: sentences(strip) == ["Saved a.png.", "Error 2."])
+    qtbot.mouseClick(strip.earlier.close_button, Qt.MouseButton.LeftButton)
+    assert sentences(strip) == ["Saved a.png."]
+    assert strip.earlier.isHidden()
+
+
+def test_an_error_stays_while_informations_come_and_go(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
+    messages.error("Error.")
+    for number in range(4):
+        messages.info(f"Number {number}.")
+    qtbot.waitUntil(lambda: sentences(strip) == ["Error.", "Number 2.", "Number 3."])
 
 
 def test_the_same_message_again_is_counted_not_stacked(strip: MessageStrip, messages: MessageLog, qtbot: QtBot) -> None:
