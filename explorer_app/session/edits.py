@@ -15,7 +15,7 @@ from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter, parameter
 from explorer_app.session.session import Position, Session, Slider, Source
-from explorer_app.session.tracks import STATE, Timeline
+from explorer_app.session.tracks import STATE
 from gpu_backend import (
     BEND_REST,
     MAX_BENDS,
@@ -232,7 +232,10 @@ def next_number(session: Session, kind: str, present: Iterable[LayerBend | Local
     """
     paths = (*(track.path for track in session.timeline.tracks), *(patch.parameter for patch in session.patches))
     named = (path.split("/")[1] for path in paths if path.startswith(f"{kind}/"))
-    return 1 + max((0, *(item.number for item in present), *map(int, named)))
+    track = session.timeline.track(STATE)
+    states = () if track is None else tuple(key.value for key in track.keys)
+    kept = (item.number for state in states for item in (state.bends if kind == "bend" else state.blends))
+    return 1 + max((0, *(item.number for item in present), *map(int, named), *kept))
 
 
 def _with_moved_paths(session: Session, renamed: Callable[[str], str]) -> Session:
@@ -265,9 +268,26 @@ def _without_paths(session: Session, *gone: str) -> Session:
     return _with_moved_paths(session, renamed)
 
 
+def _in_keys_too(session: Session, without: Callable[[Session], Session]) -> Session:
+    """Return a session from which something is removed, and from the keys of whole pictures: they would bring it back.
+
+    `without` removes it from a session or from the state of a key.
+    """
+    session = without(session)
+    track = session.timeline.track(STATE)
+    if track is None:
+        return session
+    bare = ((key, without(key.value)) for key in track.keys)
+    keys = tuple(key if state == key.value else replace(key, value=state) for key, state in bare)
+    if keys == track.keys:
+        return session
+    tracks = tuple(replace(item, keys=keys) if item is track else item for item in session.timeline.tracks)
+    return replace(session, timeline=replace(session.timeline, tracks=tracks))
+
+
 @dataclass(frozen=True, slots=True)
 class RemoveBend(_Whole):
-    """Remove a bend, and the tracks and patches that move it."""
+    """Remove a bend, the tracks and patches that move it, and the bend of its number in keys of whole pictures."""
 
     number: int
     label: str = "Remove bend"
@@ -276,8 +296,11 @@ class RemoveBend(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the bend."""
-        bends = tuple(bend for bend in session.bends if bend.number != self.number)
-        return _without_paths(replace(session, bends=bends), f"bend/{self.number}")
+
+        def without(state: Session) -> Session:
+            return replace(state, bends=tuple(bend for bend in state.bends if bend.number != self.number))
+
+        return _without_paths(_in_keys_too(session, without), f"bend/{self.number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,7 +332,7 @@ class AddBlend(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveBlend(_Whole):
-    """Remove a blend, and the tracks and patches that move it."""
+    """Remove a blend, the tracks and patches that move it, and the blend of its number in keys of whole pictures."""
 
     number: int
     label: str = "Remove blend"
@@ -318,8 +341,11 @@ class RemoveBlend(_Whole):
 
     def apply(self, session: Session) -> Session:
         """Return the session without the blend."""
-        blends = tuple(blend for blend in session.blends if blend.number != self.number)
-        return _without_paths(replace(session, blends=blends), f"blend/{self.number}")
+
+        def without(state: Session) -> Session:
+            return replace(state, blends=tuple(blend for blend in state.blends if blend.number != self.number))
+
+        return _without_paths(_in_keys_too(session, without), f"blend/{self.number}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,10 +366,7 @@ class AddStyleChannels(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveStyleChannel(_Whole):
-    """Remove the slider of a style channel, its offset, and the tracks and patches that move it.
-
-    Keys of whole pictures keep an offset that their picture has; where it is 0 they lose it, so that it stays removed.
-    """
+    """Remove the slider of a style channel, its offset also in keys of whole pictures, and what moves it."""
 
     layer: str
     channel: int
@@ -354,25 +377,11 @@ class RemoveStyleChannel(_Whole):
     def apply(self, session: Session) -> Session:
         """Return the session without the channel."""
         key, path = (self.layer, self.channel), f"{self.layer}/{self.channel}"
-        channels = tuple(item for item in session.style_channels if item.key != key)
-        session = _without_paths(replace(session, style_channels=channels), f"style/{path}", f"style.name/{path}")
-        return replace(session, timeline=self._without_resting(session.timeline))
 
-    def _without_rest(self, state: Session) -> Session:
-        """Return a state without the channel if its amount is 0."""
-        key = self.layer, self.channel
-        channels = tuple(item for item in state.style_channels if item.key != key or item.amount)
-        return state if channels == state.style_channels else replace(state, style_channels=channels)
+        def without(state: Session) -> Session:
+            return replace(state, style_channels=tuple(item for item in state.style_channels if item.key != key))
 
-    def _without_resting(self, timeline: Timeline) -> Timeline:
-        track = timeline.track(STATE)
-        if track is None:
-            return timeline
-        keys = tuple(replace(item, value=self._without_rest(item.value)) for item in track.keys)
-        if keys == track.keys:
-            return timeline
-        rested = replace(track, keys=keys)
-        return replace(timeline, tracks=tuple(rested if item is track else item for item in timeline.tracks))
+        return _without_paths(_in_keys_too(session, without), f"style/{path}", f"style.name/{path}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from explorer_app.exporting.keyframes import Keyframe, KeyframePath
 from explorer_app.exporting.picture_document import PictureDocument, document_from_text, document_to_text
 from explorer_app.exporting.recipe_text import as_python
 from explorer_app.session.adapting import adapt, fit_edits
-from explorer_app.session.edits import AddBend, AddStyleChannels, RemoveBend, RemoveBlend, RemoveStyleChannel
+from explorer_app.session.edits import AddBend, AddBlend, AddStyleChannels, RemoveBend, RemoveBlend, RemoveStyleChannel
 from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import (
     LayerBend,
@@ -120,15 +120,35 @@ def test_what_is_removed_takes_its_tracks_and_patches_along() -> None:
     assert (at_rest.style_channels, at_rest.bends, at_rest.blends) == ((), (MOVE,), ())
 
 
-def test_a_style_channel_at_rest_in_keys_of_pictures_does_not_come_back_with_them() -> None:
-    used, resting = StyleChannel("b8.conv0", 6, 1.0), StyleChannel("b8.conv0", 7)
-    state = Session(style_channels=(used, resting))
-    timeline = Timeline((Track(STATE, (Key(Fraction(0), state),)),))
-    session = replace(state, timeline=timeline)
-    for channel in (6, 7):
-        session = RemoveStyleChannel("b8.conv0", channel).apply(session)
-    assert session.style_channels == ()
-    assert keyed_at(session, 0.0).style_channels == (used,), "what the picture of a key shows is the key's"
+def test_what_is_removed_does_not_come_back_with_keys_of_pictures() -> None:
+    kept, gone = StyleChannel("b8.conv0", 6, 1.0), StyleChannel("b8.conv0", 7, 2.0)
+    blends = LocalBlend(1, Latent()), LocalBlend(2, Latent())
+    states = (
+        Session(style_channels=(kept, gone), bends=(GAIN, MOVE), blends=blends),
+        Session(style_channels=(replace(gone, amount=0.0),), bends=(GAIN,)),
+        Session(style_channels=(kept,)),
+    )
+    track = Track(STATE, tuple(Key(Fraction(t), state) for t, state in enumerate(states)))
+    session = replace(states[0], timeline=Timeline((track,)))
+    for edit in (RemoveStyleChannel("b8.conv0", 7), RemoveBend(GAIN.number), RemoveBlend(2)):
+        session = edit.apply(session)
+    for t in (0.0, 0.5, 1.0, 2.0):
+        at = keyed_at(session, t)
+        assert gone.key not in {item.key for item in at.style_channels}
+        assert GAIN.number not in {bend.number for bend in at.bends}
+        assert {blend.number for blend in at.blends} <= {1}
+    first = keyed_at(session, 0.0)
+    assert (first.style_channels, first.bends, first.blends) == ((kept,), (MOVE,), blends[:1])
+    after = session.timeline.track(STATE)
+    assert after is not None
+    assert after.keys[2] is track.keys[2], "what has nothing of it is the same"
+
+
+def test_a_new_bend_or_blend_has_a_number_that_no_key_of_a_picture_has() -> None:
+    state = Session(bends=(replace(GAIN, number=4),), blends=(LocalBlend(6, Latent()),))
+    session = Session(timeline=Timeline((Track(STATE, (Key(Fraction(0), state),)),)))
+    assert AddBend("b8.conv0", "gain").apply(session).bends[0].number == 5
+    assert AddBlend(Latent()).apply(session).blends[0].number == 7
 
 
 def test_both_come_back_from_a_file_and_a_damaged_one_is_refused() -> None:
