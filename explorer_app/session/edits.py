@@ -233,7 +233,7 @@ def next_number(session: Session, kind: str, present: Iterable[LayerBend | Local
     paths = (*(track.path for track in session.timeline.tracks), *(patch.parameter for patch in session.patches))
     named = (path.split("/")[1] for path in paths if path.startswith(f"{kind}/"))
     track = session.timeline.track(STATE)
-    states = () if track is None else tuple(key.value for key in track.keys)
+    states: tuple[Session, ...] = () if track is None else tuple(key.value for key in track.keys)
     kept = (item.number for state in states for item in (state.bends if kind == "bend" else state.blends))
     return 1 + max((0, *(item.number for item in present), *map(int, named), *kept))
 
