@@ -16,6 +16,7 @@ from dataclasses import replace
 
 from explorer_app.session.edits import REMOVALS, Edit
 from explorer_app.session.history import History, HistoryEntry, KeptSession, Tags
+from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.storage import KeptSessions, kept_that_fit
 from explorer_app.session.timeline.edits import TIMELINE
@@ -84,7 +85,8 @@ class Editor:
         """Apply an edit of a source.
 
         Consecutive edits of one source and target form a gesture, which the final edit ends. A final edit without a
-        gesture is a step by itself.
+        gesture is a step by itself. Small steps of one target in quick succession are one step, and so are gestures of
+        keys.
         """
         key = (source, edit.target)
         gesture = self._gestures.pop(key, None)
@@ -96,8 +98,9 @@ class Editor:
         # before something is removed: they would bring it back, or move what takes the index of a mix source.
         for other in [key for key in self._gestures if key[1] == edit.target or isinstance(edit, REMOVALS)]:
             self._commit(self._gestures.pop(other))
-        is_nudge = gesture is None and edit.is_nudge(self._session)
-        if gesture is not None:
+        is_by_key = isinstance(edit, SetParameter) and edit.by_key
+        is_nudge = (gesture is None or is_by_key) and edit.is_nudge(self._session)
+        if gesture is not None and not is_nudge:
             self._commit(_Gesture(gesture.label, edit))
         elif is_nudge and self._continues(edit.target, now_s):
             self._committed = edit.apply(self._committed)

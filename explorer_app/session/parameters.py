@@ -84,11 +84,17 @@ class SetParameter:
     """The edit that sets one parameter; see `explorer_app.session.edits` for what edits have in common.
 
     An empty label means the label of the table. Raises ParameterError if there is no such parameter.
+
+    Attributes
+    ----------
+    by_key
+        Whether it ends a gesture of a key. Several in a row are one step of undo, as values that keys set at once.
     """
 
     path: str
     value: Value
     label: str = ""
+    by_key: bool = False
 
     def __post_init__(self) -> None:
         """Take the label from the table."""

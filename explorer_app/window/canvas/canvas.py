@@ -358,7 +358,7 @@ class Canvas(PictureStage):
     def _end_key_drag(self) -> None:
         drag, self._drag = self._drag, None
         if drag is not None:
-            self.edited.emit(SetParameter(PLACE, drag.position), True)
+            self.edited.emit(SetParameter(PLACE, drag.position, by_key=True), True)
 
     def _show_cursor(self) -> None:
         shape = Qt.CursorShape.OpenHandCursor if self.is_ready_to_pan else Qt.CursorShape.ArrowCursor

@@ -94,6 +94,14 @@ class PlaneView:
         top = min(max(self.top, position.y + _INSET - self.rows), position.y - _INSET)
         return self if (left, top) == (self.left, self.top) else replace(self, left=left, top=top)
 
+    def around_neighbours(self, position: Position) -> PlaneView:
+        """Return the view moved as little as needed to show the cell of a position and, with room, those around it."""
+        x, y = math.floor(position.x + 0.5), math.floor(position.y + 0.5)
+        inset_x, inset_y = min(1.5, self.columns / 2), min(1.5, self.rows / 2)
+        left = min(max(self.left, x + inset_x - self.columns), x - inset_x)
+        top = min(max(self.top, y + inset_y - self.rows), y - inset_y)
+        return self if (left, top) == (self.left, self.top) else replace(self, left=left, top=top)
+
     def around(self, position: Position) -> PlaneView:
         """Return the view aligned to whole cells, with a position's seed near the centre."""
         return replace(

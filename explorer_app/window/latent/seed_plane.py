@@ -81,6 +81,8 @@ class SeedPlane(QWidget):
         self._before: Position | None = None
         self._has_moved = False
         self._pressed_at: QPointF | None = None
+        self._keys: set[Qt.Key] = set()
+        """Arrow keys that are held."""
         self._way = PointerPath(self._follow, self)
         self._exact = Position()
         self._panning = False
@@ -102,8 +104,8 @@ class SeedPlane(QWidget):
         self.setAccessibleName("Seed plane")
         self.setEnabled(False)
         self.setToolTip(
-            "Drag to move among the seeds: Shift slows down, Ctrl snaps to seeds, Escape cancels, "
-            "a double-click goes to a seed, the wheel zooms, the middle button pans."
+            "Drag to move among the seeds, or use the arrow keys: Shift slows down, Ctrl snaps to seeds, Escape "
+            "cancels, a double-click goes to a seed, the wheel zooms, the middle button pans."
         )
 
     @property
@@ -217,10 +219,11 @@ class SeedPlane(QWidget):
     def finish(self) -> None:
         """End the active gesture as a mouse release does."""
         before, self._before = self._before, None
-        self._pressed_at = None
+        by_key, self._pressed_at = bool(self._keys) and self._pressed_at is None, None
+        self._keys.clear()
         self._panning = False
         if before is not None and self._has_moved:  # even if it ends at its first place
-            self.edited.emit(SetParameter(PLACE, self._position), True)
+            self.edited.emit(SetParameter(PLACE, self._position, by_key=by_key), True)
         self._set_cursor()
 
     def cancel(self) -> bool:
@@ -229,6 +232,7 @@ class SeedPlane(QWidget):
             return False
         before, self._before = self._before, None
         self._pressed_at = None
+        self._keys.clear()
         self._place_ring(before)
         self.gesture_cancelled.emit()
         self._set_cursor()
@@ -306,7 +310,9 @@ class SeedPlane(QWidget):
             fine = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
             size = 1.0 if whole else _KEY_STEP * (FINE if fine else 1.0)
             self._begin()
+            self._keys.add(key)
             self._move(dx * size, dy * size, whole=whole)
+            self._set_view(self._view.around_neighbours(self._position))
         elif key in _ZOOM:
             x, y = self._view.to_px(self._position.x, self._position.y)
             self._set_view(self._view.zoomed(1 / 1.2 if key == Qt.Key.Key_Minus else 1.2, x, y))
@@ -316,9 +322,11 @@ class SeedPlane(QWidget):
             event.ignore()
 
     def keyReleaseEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """End the gesture of a held key."""
-        if event.key() in ARROWS and not event.isAutoRepeat() and self._pressed_at is None:
-            self.finish()
+        """End the gesture of held keys when the last one is released."""
+        if event.key() in self._keys and not event.isAutoRepeat() and self._pressed_at is None:
+            if len(self._keys) == 1:
+                self.finish()  # which empties them
+            self._keys.discard(Qt.Key(event.key()))
         else:
             super().keyReleaseEvent(event)
 

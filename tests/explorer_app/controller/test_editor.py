@@ -56,6 +56,22 @@ def test_a_drag_with_a_slider_beside_it_is_two_steps_and_undo_takes_back_one_of_
     assert (editor.session.position.x, editor.session.slider("sefa/0").amount) == (122.0, 120.0)
 
 
+def test_walks_by_keys_in_quick_succession_are_one_step_and_drags_are_not() -> None:
+    editor = Editor()
+    for press in range(1, 4):
+        editor.edit(walk(press / 10), False, press * 0.4, "plane")
+        editor.edit(SetParameter(PLACE, Position(press / 10, 0.0), by_key=True), True, press * 0.4 + 0.1, "plane")
+    assert labels(editor) == ["Start", "Walk"]
+    editor.edit(walk(0.4), False, 9.0, "plane")
+    editor.edit(SetParameter(PLACE, Position(0.4, 0.0), by_key=True), True, 9.1, "plane")
+    editor.edit(walk(0.5), False, 9.2, "canvas")
+    editor.edit(walk(0.6), True, 9.3, "canvas")
+    assert labels(editor) == ["Start", "Walk", "Walk", "Walk"]
+    for x in (0.4, 0.3, 0.0):
+        editor.undo()
+        assert editor.session.position.x == x
+
+
 def test_ten_sources_at_sixty_events_a_second_for_ten_seconds_are_ten_steps() -> None:
     editor = Editor()
     edits: list[Callable[[float], Edit]] = [

@@ -120,8 +120,22 @@ def test_a_held_arrow_key_is_one_gesture(plane: WatchedPlane, qtbot: QtBot) -> N
     qtbot.keyPress(plane, Qt.Key.Key_Right)
     qtbot.keyPress(plane, Qt.Key.Key_Down, SHIFT)
     qtbot.keyRelease(plane, Qt.Key.Key_Right)
+    assert plane.edits.steps == [], "the other key is held"
+    qtbot.keyRelease(plane, Qt.Key.Key_Down)
     assert plane.position == Position(near(7.2), near(12.01))
     assert len(plane.edits.steps) == 1
+    assert plane.edits.steps[0].by_key
+    drag(plane, at(plane, 7.2, 12.01), at(plane, 7.5, 12.01))
+    assert not plane.edits.steps[1].by_key
+
+
+def test_arrow_keys_show_the_cells_around_the_ring(plane: WatchedPlane, qtbot: QtBot) -> None:
+    for key in [Qt.Key.Key_Right] * 5 + [Qt.Key.Key_Down] * 4 + [Qt.Key.Key_Left] * 3:
+        qtbot.keyClick(plane, key, CTRL)
+        here = plane.position
+        around = {(here.x + x, here.y + y) for x in (-1, 0, 1) for y in (-1, 0, 1)}
+        assert around <= set(plane.view.cells())
+        assert (plane.view.left % 1.0, plane.view.top % 1.0) == (near(0.5), near(0.5)), "whole cells"
 
 
 def test_ctrl_and_an_arrow_key_go_to_the_next_seed(plane: WatchedPlane, qtbot: QtBot) -> None:
