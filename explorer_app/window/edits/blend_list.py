@@ -24,7 +24,7 @@ from explorer_app.window.controls.slider_row import SliderRow, below
 from explorer_app.window.controls.switch import Switch
 from explorer_app.window.controls.wrapped_label import WrappedLabel
 from explorer_app.window.edits.edit_rows import LABEL_PX, EditRow
-from explorer_app.window.look import icons, theme
+from explorer_app.window.look import icons, ink, theme
 from gpu_backend import MASK_SIDE, MAX_BLENDS, PictureMask, Point, Recipe
 
 if TYPE_CHECKING:
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 _NO_BLENDS = "A blend shows a part of another picture: the sky of one, the ground of another. Paint where it shows."
 _PAINT = "Paint where it shows."
 _TAPPED = "A layer is shown without blends; go back to the picture (L) to see them."
-_THUMB_PX = 40
+_THUMB_PX, _PENCIL_SHARE = 40, 0.45
+_LEAST_LABEL_PX = 64
 _KEPT_PICTURES = 32
 _MOST_NAMES = 20
 """Kept pictures in a menu, the newest first; any other can be dropped on the panel."""
@@ -72,7 +73,7 @@ class BlendRow(EditRow):
         path = f"blend/{self.number}"
         self.sliders = (
             self._slider(blend.name, 1.0, True, "how much of the second picture shows under the mask."),
-            self._slider("    soft edge", 0.0, False, "width of the mask's edges, in widths of the picture."),
+            self._slider("soft edge", 0.0, False, "width of the mask's edges, in widths of the picture."),
         )
         for slider, field in zip(self.sliders, ("strength", "softness"), strict=True):
             self._connect(slider, f"{path}/{field}")
@@ -89,8 +90,12 @@ class BlendRow(EditRow):
         column.setContentsMargins(0, theme.px(2), 0, theme.px(4))
         column.setSpacing(0)
         column.addLayout(head)
+        sliders = QVBoxLayout()
+        sliders.setContentsMargins(*self._inset(self.switch))
+        sliders.setSpacing(0)
         for slider in self.sliders:
-            column.addWidget(slider)
+            sliders.addWidget(slider)
+        column.addLayout(sliders)
         self.switch.clicked.connect(lambda on: self.edited.emit(SetParameter(f"{path}/on", on), True))
         self.remove.clicked.connect(lambda: self.edited.emit(RemoveBlend(self.number), True))
         self.sliders[0].renamed.connect(lambda name: self.edited.emit(SetParameter(f"{path}/name", name), True))
@@ -110,7 +115,16 @@ class BlendRow(EditRow):
     @staticmethod
     def _slider(name: str, rest: float, editable: bool, tip: str) -> SliderRow:
         return SliderRow(
-            name, 0.0, 1.0, neutral=0.0, reset=rest, widest="0.00", editable=editable, label_px=LABEL_PX, tip=tip
+            name,
+            0.0,
+            1.0,
+            neutral=0.0,
+            reset=rest,
+            widest="0.00",
+            editable=editable,
+            label_px=LABEL_PX,
+            least_label_px=_LEAST_LABEL_PX,
+            tip=tip,
         )
 
     def show_blend(self, blend: LocalBlend, resolutions: Sequence[int]) -> None:
@@ -132,18 +146,25 @@ class BlendRow(EditRow):
         self.hint.setVisible(blend.mask is None)
         if blend.mask != self._mask or self.mask_button.icon().isNull():
             self._mask = blend.mask
-            self.mask_button.setIcon(QIcon(mask_pixmap(blend.mask)))
+            self._show_mask(blend.mask)
+
+    def _show_mask(self, mask: PictureMask | None) -> None:
+        """Show a mask; before it is painted, an empty tile with a pencil."""
+        theme.set_role(self.mask_button, "empty-thumb" if mask is None else "thumb")
+        if mask is None:
+            self.mask_button.setIcon(icons.icon("rename", "dim", share=_PENCIL_SHARE))
+        else:
+            self.mask_button.setIcon(QIcon(ink.rounded_picture(mask_pixmap(mask), theme.px(_THUMB_PX))))
 
     def show_picture(self, picture: QPixmap | None) -> None:
         """Show the second picture; None for one that is not rendered yet."""
         if picture is not None:
-            self.picture_button.setIcon(QIcon(picture))
+            self.picture_button.setIcon(QIcon(ink.rounded_picture(picture, theme.px(_THUMB_PX))))
 
 
-def mask_pixmap(mask: PictureMask | None) -> QPixmap:
+def mask_pixmap(mask: PictureMask) -> QPixmap:
     """Return a mask in grey, black where it covers nothing."""
-    values = bytes(MASK_SIDE**2) if mask is None else mask.values
-    image = QImage(values, MASK_SIDE, MASK_SIDE, MASK_SIDE, QImage.Format.Format_Grayscale8)
+    image = QImage(mask.values, MASK_SIDE, MASK_SIDE, MASK_SIDE, QImage.Format.Format_Grayscale8)
     side = theme.px(_THUMB_PX)
     smooth = Qt.TransformationMode.SmoothTransformation
     return QPixmap.fromImage(image.scaled(side, side, Qt.AspectRatioMode.IgnoreAspectRatio, smooth))

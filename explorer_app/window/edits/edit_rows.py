@@ -14,14 +14,15 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.controls.slider_row import SliderRow
 from explorer_app.window.controls.switch import Switch
-from explorer_app.window.look import icons, theme
+from explorer_app.window.look import icons, ink, theme
 
 _END_PX = 36
 """Side of the pictures of a style channel's ends."""
-LABEL_PX = 124
-"""Width of the names of blends."""
-BEND_LABEL_PX, _LEAST_BEND_LABEL_PX = 150, 36
-"""The same of bends, whose names contain a layer, and their width in a narrow panel."""
+LABEL_PX = 138
+"""Width of the names of blends and bends, whose sliders begin and end below each other."""
+_LEAST_BEND_LABEL_PX = 36
+"""The same of bends in a narrow panel."""
+_GAP_PX = 4
 
 _SLIDERS: dict[str, tuple[float, float, float, float | None, str]] = {
     "gain": (-2.0, 4.0, 1.0, 10.0, "factor of the channels; a negative factor inverts them."),
@@ -67,8 +68,13 @@ class EditRow(QWidget):
         """Lay the row out in one line, and return it."""
         line = QHBoxLayout(self)
         line.setContentsMargins(0, 0, 0, 0)
-        line.setSpacing(theme.px(4))
+        line.setSpacing(theme.px(_GAP_PX))
         return line
+
+    def _inset(self, switch: Switch) -> tuple[int, int, int, int]:
+        """Return the margins of what is below a switch at the left and the button at the right."""
+        gap = theme.px(_GAP_PX)
+        return switch.sizeHint().width() + gap, 0, self.remove.sizeHint().width() + gap, 0
 
 
 class BendRow(EditRow):
@@ -111,7 +117,7 @@ class BendRow(EditRow):
             decimals=0 if is_turn else 2,
             widest="−000.0",
             editable=place == 0,
-            label_px=BEND_LABEL_PX,
+            label_px=LABEL_PX,
             least_label_px=_LEAST_BEND_LABEL_PX,
             tip=tip,
         )
@@ -182,7 +188,7 @@ class StyleRow(EditRow):
         """Show the pictures of the lower and the upper end; None for one that is not rendered yet."""
         for button, picture in zip(self.ends, pictures, strict=True):
             if picture is not None:
-                button.setIcon(QIcon(picture))
+                button.setIcon(QIcon(ink.rounded_picture(picture, theme.px(_END_PX))))
 
     def show_channel(self, channel: StyleChannel) -> None:
         """Show its values without emitting."""

@@ -83,21 +83,23 @@ GLYPHS = {
 """The window's name of an icon -> its Phosphor name. `packaging/make_icons.py` writes the outlines of these."""
 
 
-def icon(name: str, token: str = "text") -> QIcon:
+def icon(name: str, token: str = "text", *, share: float = _SHARE) -> QIcon:
     """Return an icon in the colour of a token ("text", "dim", "accent", "on_accent", "good", "warn", "bad").
 
-    The icon reads the theme when it is painted, so a theme change needs no new icon. A disabled icon is dim.
+    The icon reads the theme when it is painted, so a theme change needs no new icon. A disabled icon is dim. The glyph
+    takes a `share` of the icon's side.
     """
-    return QIcon(_TokenIcon(GLYPHS[name], token))
+    return QIcon(_TokenIcon(GLYPHS[name], token, share))
 
 
 class _TokenIcon(QIconEngine):
     """Paints a glyph in the current colour of a token."""
 
-    def __init__(self, glyph: str, token: str) -> None:
+    def __init__(self, glyph: str, token: str, share: float) -> None:
         super().__init__()
         self._glyph = glyph
         self._token = token
+        self._share = share
 
     def paint(self, painter: QPainter, rect: QRect, mode: QIcon.Mode, state: QIcon.State) -> None:
         """Paint the glyph into a rectangle."""
@@ -106,7 +108,7 @@ class _TokenIcon(QIconEngine):
             colour = theme.mixed(tokens.dim, tokens.panel, 0.4)
         else:
             colour = QColor(getattr(tokens, self._token))
-        side = _SHARE * rect.height()
+        side = self._share * rect.height()
         painter.save()
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.translate(rect.x() + (rect.width() - side) / 2, rect.y() + (rect.height() - side) / 2)
@@ -125,7 +127,7 @@ class _TokenIcon(QIconEngine):
 
     def clone(self) -> QIconEngine:
         """Return a copy; Qt calls this when a shared icon is modified."""
-        copy = _TokenIcon(self._glyph, self._token)
+        copy = _TokenIcon(self._glyph, self._token, self._share)
         # Qt owns the copy and deletes it with its icon, but the binding would delete it with its last reference.
         _clones[:] = [*filter(isValid, _clones), copy]
         return copy

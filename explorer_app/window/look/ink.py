@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF
+from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QColor, QPainter, QPainterPath, QPixmap
 
 from explorer_app.window.look import theme
+
+_TILE_RADIUS = 4
 
 
 def light() -> QColor:
@@ -49,6 +51,19 @@ def rounded(rect: QRectF, radius: float) -> QPainterPath:
     path = QPainterPath()
     path.addRoundedRect(rect, radius, radius)
     return path
+
+
+def rounded_picture(picture: QPixmap, side: int) -> QPixmap:
+    """Return the centre of a picture as a square tile of a side in px, with rounded corners."""
+    ratio = picture.devicePixelRatio()
+    tile = QPixmap(round(side * ratio), round(side * ratio))
+    tile.setDevicePixelRatio(ratio)
+    tile.fill(Qt.GlobalColor.transparent)
+    painter = QPainter(tile)
+    painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+    draw_tile(painter, QRectF(0, 0, side, side), _TILE_RADIUS, picture)
+    painter.end()
+    return tile
 
 
 def draw_tile(painter: QPainter, rect: QRectF, radius: float, picture: QPixmap | None, *, opacity: float = 1.0) -> None:

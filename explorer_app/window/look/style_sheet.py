@@ -70,8 +70,10 @@ QPushButton[role="flat"]:hover, QToolButton[role="flat"]:hover { background: $ra
 QPushButton[role="flat"]:focus, QToolButton[role="flat"]:focus { border-color: $accent; }
 QPushButton[role="flat"]:checked, QToolButton[role="flat"]:checked { background: $raised; color: $strong; }
 QToolButton[role="thumb"] { background: transparent; border: 2px solid transparent; border-radius: 4px; padding: 0; }
-QToolButton[role="thumb"]:hover { border-color: $edge; }
+QToolButton[role="empty-thumb"] { background: $raised; border: 2px solid $line; border-radius: 6px; padding: 0; }
+QToolButton[role="thumb"]:hover, QToolButton[role="empty-thumb"]:hover { border-color: $edge; }
 QToolButton[role="thumb"]:focus, QToolButton[role="thumb"]:checked { border-color: $accent; }
+QToolButton[role="empty-thumb"]:focus, QToolButton[role="empty-thumb"]:checked { border-color: $accent; }
 QPushButton[role="chip"], QToolButton[role="chip"] {
     background: $panel; border: 1px solid transparent; border-radius: 5px; padding: 0 ${p8}px; min-height: ${chip}px;
 }

@@ -93,7 +93,17 @@ def test_a_mask_is_painted_by_the_button_that_shows_it(panel: EditsPanel, blends
     quarter = image.width() // 4
     assert image.pixelColor(quarter, quarter).lightness() == 255
     assert image.pixelColor(3 * quarter, 3 * quarter).lightness() == 0
-    assert mask_pixmap(None).toImage().pixelColor(5, 5).lightness() == 0
+
+
+def test_a_mask_that_is_not_painted_is_an_empty_tile(panel: EditsPanel, blends: BlendList) -> None:
+    panel.show_session(Session(blends=(replace(SKY, mask=None),)))
+    button = blends.rows[0].mask_button
+    empty = button.icon().pixmap(40, 40).toImage()
+    assert empty.pixelColor(1, 1).alpha() == 0, "a black square looks like a picture"
+    assert button.property("role") == "empty-thumb"
+    panel.show_session(Session(blends=(SKY,)))
+    assert button.property("role") == "thumb"
+    assert button.icon().pixmap(40, 40).toImage().pixelColor(20, 20).alpha() == 255
 
 
 def test_the_pictures_of_a_blend_keep_their_size_once_it_is_painted(panel: EditsPanel, blends: BlendList) -> None:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from PySide6.QtCore import QRect, Qt
+from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QScreen
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
@@ -16,7 +16,7 @@ from explorer_app.session.local_blends import LocalBlend
 from explorer_app.session.local_edits import KIND_NAMES, LayerBend, StyleChannel
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import ModelReference, Position, Session
-from explorer_app.window.edits.edit_rows import BEND_LABEL_PX
+from explorer_app.window.edits.edit_rows import LABEL_PX
 from explorer_app.window.edits.edits_panel import EditsPanel
 from explorer_app.window.look import theme
 from gpu_backend import MAX_BENDS, ChannelMaps, Latent, Tap
@@ -239,6 +239,18 @@ def test_the_numbers_of_style_channels_can_be_read_however_narrow_their_names_ar
         assert label.text().endswith(number)
 
 
+def test_names_sliders_and_numbers_of_blends_and_bends_are_below_each_other(panel: EditsPanel) -> None:
+    panel.show_session(Session(bends=(LayerBend(1, LAYER, "gain", 1.0),), blends=(LocalBlend(1, Latent()),)))
+    panel.resize(420, 500)
+    panel.show()
+    QApplication.processEvents()
+    rows = [*panel.bends[0].sliders, *panel.blends.rows[0].sliders]
+    for part in ("label", "slider"):
+        assert len({getattr(row, part).mapTo(panel, QPoint(0, 0)).x() for row in rows}) == 1
+    assert len({row.field.mapTo(panel, QPoint(row.field.width(), 0)).x() for row in rows}) == 1
+    panel.hide()
+
+
 @pytest.mark.usefixtures("each_font")
 def test_the_panel_fits_a_narrow_dock_with_bends_style_channels_and_blends(panel: EditsPanel) -> None:
     bends = tuple(LayerBend(number, LAYER, kind, 0.0) for number, kind in enumerate(KIND_NAMES, 1))
@@ -256,7 +268,7 @@ def test_names_of_bends_give_way_in_a_narrow_panel_and_sliders_stay_aligned(pane
         QApplication.processEvents()
         assert len({row.slider.x() for row in rows}) == 1
         assert all(row.field.width() >= row.field.sizeHint().width() for row in rows)
-    assert all(row.label.width() == theme.px(BEND_LABEL_PX) for row in rows)
+    assert all(row.label.width() == theme.px(LABEL_PX) for row in rows)
     assert [row.label.text() for row in rows] == [row.label.full_text for row in rows], "nothing is cut off"
     panel.hide()
 
