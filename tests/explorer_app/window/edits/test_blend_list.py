@@ -89,6 +89,7 @@ def test_a_mask_is_painted_by_the_button_that_shows_it(panel: EditsPanel, blends
     assert asked == [2, 0]
     assert not any(row.mask_button.isChecked() for row in blends.rows)
     mask = painted(None, [(0.25, 0.25)], 0.2, 0.0, freezes=True)
+    assert mask is not None
     image = mask_pixmap(mask).toImage()
     quarter = image.width() // 4
     assert image.pixelColor(quarter, quarter).lightness() == 255
