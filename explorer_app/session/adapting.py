@@ -168,7 +168,7 @@ def _changes(before: Session, fitted: Session, facts: ModelFacts) -> Iterator[st
         yield "stored latents of another shape were removed"
     if _strengths(fitted) != _strengths(before):
         yield "mix strengths were fitted to its rows"
-    if len(fitted.sliders) != len(before.sliders):
+    if _slider_count(fitted) != _slider_count(before):
         yield "directions it does not have were removed"
     if not _ranges(fitted).items() <= _ranges(before).items():
         yield "layer ranges were shortened"
@@ -258,10 +258,7 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
     if track.path == WALK:
         return track
     if track.path == STATE:
-        values = [
-            adapt(key.value, facts).session if key.value.model.model_id != facts.model_id else key.value
-            for key in track.keys
-        ]
+        values = [key.value if _suits(key.value, facts) else adapt(key.value, facts).session for key in track.keys]
     else:
         if not _has_parameter(track.path, facts):
             return None
@@ -275,6 +272,32 @@ def _fit_track(track: Track, facts: ModelFacts) -> Track | None:
     if all(value == key.value for key, value in zip(track.keys, values, strict=True)):
         return track
     return replace(track, keys=tuple(replace(key, value=value) for key, value in zip(track.keys, values, strict=True)))
+
+
+def _suits(state: Session, facts: ModelFacts) -> bool:
+    """Return whether a key's session was made with the model, which still has all of its directions.
+
+    Directions are in a file beside the model, which may be elsewhere now, or have others.
+    """
+    return (
+        state.model.model_id == facts.model_id
+        and all(_has_direction(slider, facts) for slider in state.sliders)
+        and all(_has_directions(latent, facts) for latent in _latents_of(state))
+    )
+
+
+def _latents_of(state: Session) -> Iterator[Latent]:
+    for recipe, _ in state.pinned_blend:
+        yield recipe.latent
+    for item in (*state.mix, *state.blends):
+        yield item.latent
+
+
+def _has_directions(latent: Latent, facts: ModelFacts) -> bool:
+    """Return whether the model has every direction of a latent, and of what is mixed into it."""
+    return all(_has_direction(Slider(item.name), facts) for item in latent.directions) and all(
+        _has_directions(source.latent, facts) for source in latent.mix
+    )
 
 
 def _fit_patches(patches: tuple[Patch, ...], facts: ModelFacts) -> tuple[Patch, ...]:
@@ -361,6 +384,12 @@ def _takes(latent: Latent, facts: ModelFacts) -> bool:
     if isinstance(point, StoredLatent) and (point.w_dim != facts.w_dim or point.num_ws not in (1, facts.num_ws)):
         return False
     return all(_takes(source.latent, facts) for source in latent.mix)
+
+
+def _slider_count(session: Session) -> int:
+    """Return how many sliders the session and its keys of pictures have."""
+    states = session.timeline.track(STATE)
+    return len(session.sliders) + sum(len(key.value.sliders) for key in (states.keys if states is not None else ()))
 
 
 def _strengths(session: Session) -> list[tuple[float, ...]]:

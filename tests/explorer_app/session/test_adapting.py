@@ -8,7 +8,7 @@ from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import Modulation, Modulator, evaluate, resolve
 from explorer_app.session.session import ModelReference, Session, Slider, Source
 from explorer_app.session.timeline.evaluation import keyed_at, session_at
-from explorer_app.session.tracks import Easing, Key, Timeline, Track
+from explorer_app.session.tracks import STATE, Easing, Key, Timeline, Track
 from gpu_backend import (
     DirectionAmount,
     Latent,
@@ -81,6 +81,27 @@ def test_named_directions_stay_where_the_model_has_them() -> None:
     facts = replace(FACTS, named_directions=("world/sun height",))
     session = Session(model=HERE, sliders=(Slider("world/sun height", 1.0), Slider("world/haze", 1.0)))
     assert [item.direction for item in adapt(session, facts).session.sliders] == ["world/sun height"]
+
+
+def test_keys_of_pictures_lose_directions_that_the_file_beside_the_same_model_no_longer_has() -> None:
+    there = replace(FACTS, named_directions=("world/sun height",))
+    gone = DirectionAmount("world/sun height", 1.0, RowRange(0, 3))
+    latent = Latent(Point(((3, 1.0),)), directions=(gone,), mix=(MixSource(Latent(directions=(gone,)), (1.0,)),))
+    states = (
+        Session(model=HERE, sliders=(Slider("world/sun height", 1.0), Slider("sefa/1", 2.0))),
+        Session(model=HERE, pinned_blend=((Recipe(latent), 1.0),)),
+    )
+    keys = tuple(Key(Fraction(place), state) for place, state in enumerate(states))
+    timeline = Timeline(tracks=(Track(STATE, keys),), z_dim=FACTS.z_dim)
+    session = Session(model=HERE, timeline=timeline)
+    assert adapt(session, there).session.timeline is session.timeline
+
+    fitted = adapt(session, FACTS)
+    assert "directions it does not have were removed" in fitted.changes
+    assert [item.direction for item in keyed_at(fitted.session, 0.0).sliders] == ["sefa/1"]
+    (recipe, _) = resolve(keyed_at(fitted.session, 1.0)).blend[0]
+    assert recipe.latent.directions == recipe.latent.mix[0].latent.directions == ()
+    assert FitOrigin(session, fitted.session).restored(fitted.session) == session
 
 
 def test_a_missing_class_is_replaced_by_the_first_and_none_stays_a_choice() -> None:
