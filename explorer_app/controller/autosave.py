@@ -172,7 +172,11 @@ class Autosave(QObject):
                 self._saved_steps = (history.entries, history.position)
                 steps = tuple((entry.session, entry.label) for entry in history.entries)
                 last, position = history.entries[history.position].session, history.position
-                self._write("history.loom", lambda: save_session(folder / "history.loom", last, (), steps, position))
+                times = tuple(entry.time_s for entry in history.entries)
+                self._write(
+                    "history.loom",
+                    lambda: save_session(folder / "history.loom", last, (), steps, position, step_times=times),
+                )
         if self._kept is not None and self._is_kept_loaded:
             self._write_kept(shared)
 

@@ -19,7 +19,7 @@ from explorer_app.controller.live_updates import LiveUpdates
 from explorer_app.controller.model_fit import ModelFit
 from explorer_app.controller.model_opener import ModelOpener
 from explorer_app.controller.preview import Preview
-from explorer_app.controller.step_playheads import ReplacedProject, StepPlayheads
+from explorer_app.controller.replaced_projects import ReplacedProject, ReplacedProjects
 from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt, fit_edit, fit_parameters
 from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
@@ -127,8 +127,7 @@ class Editing(QObject):
         """Reads live inputs for the picture that is about to be requested; None without any."""
         self.sound_of: Callable[[Session], Modulation] = lambda session: NO_MODULATION
         """What the sounds of a session move over its timeline."""
-        self._time_s = 0.0
-        self._playheads = StepPlayheads()
+        self._projects = ReplacedProjects()
         self._is_time_moving = False
         self._model_fit = ModelFit()
         self.recorder: Recorder | None = None
@@ -161,7 +160,7 @@ class Editing(QObject):
 
         In the order of `session_at`, so that without live inputs an export has the same pictures.
         """
-        t = self._time_s
+        t = self._editor.time_s
         return with_walk(evaluate(evaluate(session, self.sound_of(session), t), self._modulation, self._clock()), t)
 
     @property
@@ -187,8 +186,8 @@ class Editing(QObject):
             label, step = f"Before “{history.undo_label}”", history.entries[history.position - 1]
         else:
             return None
-        is_here = self._playheads.time_of(step) == self._time_s
-        return label, step.session if is_here else keyed_at(step.session, self._time_s)
+        is_here = step.time_s == self._editor.time_s
+        return label, step.session if is_here else keyed_at(step.session, self._editor.time_s)
 
     @property
     def shown(self) -> tuple[Session, Frame] | None:
@@ -251,8 +250,6 @@ class Editing(QObject):
             self._follow_time(timeline)
             if is_step:
                 self._editor.amend_step()  # so that the step is what is shown
-        if is_step:
-            self._playheads.note(self.history, self._time_s)
         self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
 
     def _fitted(self, edit: Edit) -> Edit | None:
@@ -296,23 +293,25 @@ class Editing(QObject):
     # -- time -------------------------------------------------------------------------------------------------------
 
     def advance(self, t: Fraction, *, live: bool) -> None:
-        """Show the session as its timeline has it at a time in seconds, without a step or a save.
+        """Show the session as its timeline has it at a time in seconds, without a step.
 
-        Parameters of active gestures keep their values.
+        Parameters of active gestures keep their values. Where the playhead comes to rest is saved.
         """
-        self._time_s, self._is_time_moving = float(t), live
+        self._editor.time_s, self._is_time_moving = float(t), live
         if moves_something(self.session.timeline) or self.sound_of(self.session).modulators:
             self._follow_time()
             self._show(live=live, is_edit=False)
+        if not live and self._model.facts is not None:
+            self._save_soon()
 
     @property
     def time_s(self) -> float:
         """Time of the playhead, in seconds."""
-        return self._time_s
+        return self._editor.time_s
 
     def stay_at(self, time_s: float) -> None:
         """Put the playhead at a time in seconds, with the session as it is."""
-        self._time_s = time_s
+        self._editor.time_s = time_s
         self.time_restored.emit(time_s)
 
     def _follow_time(self, before: Timeline | None = None) -> None:
@@ -320,7 +319,7 @@ class Editing(QObject):
 
         What else was set by hand stays until the playhead moves.
         """
-        timeline, t = self.session.timeline, self._time_s
+        timeline, t = self.session.timeline, self._editor.time_s
         changed = timeline if before is None else changed_tracks(before, timeline)
         if moves_something(changed):
             self._editor.advance(
@@ -421,6 +420,7 @@ class Editing(QObject):
         session: Session,
         label: str,
         steps: Sequence[tuple[Session, str]] = (),
+        step_times: Sequence[float | None] = (),
         *,
         time_s: float | None = None,
         is_still: bool = False,
@@ -428,21 +428,21 @@ class Editing(QObject):
         """Show the session of a document, which suits the model, as a step after the steps that led to it.
 
         With `time_s` it is a project of its own, and puts the playhead there; undo brings back the former session with
-        its playhead. With `is_still` it is a picture or a latent, which is shown whatever the keys at the playhead say.
+        its playhead. With `is_still` it is shown whatever the keys at the playhead say, as a picture or a latent is.
         """
         self.announce_edit("")
         self._stop_drifting()
         self.end_recorded()
         self._editor.finish()
         self._model_fit.forget()
-        number, former, former_s = self.history.next_number, self.session, self._time_s
+        number, former, former_s = self.history.next_number, self.session, self._editor.time_s
         if time_s is not None:
             self.stay_at(time_s)
-        self._editor.add_steps(steps)
+        self._editor.add_steps(steps, step_times)
         self._editor.set_transient(session)
         self._editor.commit(label)
         if time_s is not None and self.history.next_number > number:
-            self._playheads.note_project(self.history, ReplacedProject(number, former, former_s, time_s))
+            self._projects.note(self.history, ReplacedProject(number, former, former_s, time_s))
         if session.timeline is not former.timeline and not is_still:
             self._follow_time()
         self._show()
@@ -451,7 +451,7 @@ class Editing(QObject):
         """Append a step for a change outside the session, which its owner undoes; return the step's number."""
         number = self._editor.add_step(label)
         self.announce()
-        self._autosave.remember(self.session, self._editor.history, self._time_s)
+        self._save_soon()
         return number
 
     def model_opened(self, facts: ModelFacts, before: ModelFacts | None) -> None:
@@ -484,7 +484,7 @@ class Editing(QObject):
     def save_now(self) -> None:
         """Write the session at once, and again what the system refused to write."""
         if self._model.facts is not None:
-            self._autosave.remember(self.session, self._editor.history, self._time_s)
+            self._save_soon()
             self._autosave.flush()
         self._autosave.write_again()
 
@@ -518,7 +518,8 @@ class Editing(QObject):
             self._model_fit.forget()
             replaced = self._leave_projects(left)
             self._editor.set_transient(self.adapted(replaced or self.session))
-            is_here = self._playheads.current(self.history) == self._time_s
+            current = self.history.current
+            is_here = current is not None and current.time_s == self._editor.time_s
             if replaced is None and (is_undo or self.session.timeline != timeline) and not is_here:
                 self._follow_time()  # the step before is of another time; one that is clicked shows its picture
             self.stepped.emit()
@@ -532,7 +533,7 @@ class Editing(QObject):
         The session that a project replaced, if its first step was the last one to be undone.
         """
         history = self.history
-        projects, is_undone = self._playheads.projects_between(left, history), history.position < left.position
+        projects, is_undone = self._projects.between(left, history), history.position < left.position
         if not projects:
             return None
         self.stay_at(projects[-1].time_s if is_undone else projects[-1].later_s)
@@ -570,7 +571,7 @@ class Editing(QObject):
     def _show(self, *, live: bool = False, is_edit: bool = True) -> None:
         """Request the picture and announce the session: immediately, or paced by frames during a live gesture.
 
-        Playback is not an edit, so nothing is saved.
+        Time that passes is no edit, and not saved here.
         """
         if live or self._drift.is_on:
             self._live.changed()
@@ -579,7 +580,10 @@ class Editing(QObject):
             self._preview.request(self.effective, live=False)
             self.announce()
         if is_edit:
-            self._autosave.remember(self.session, self._editor.history, self._time_s)
+            self._save_soon()
+
+    def _save_soon(self) -> None:
+        self._autosave.remember(self.session, self._editor.history, self._editor.time_s)
 
     def follow_screen(self, hz: float) -> None:
         """Pace live gestures and controllers by the refresh rate of the screen, in Hz."""
@@ -597,6 +601,6 @@ class Editing(QObject):
 
     @Slot(object)
     def _take_history(self, file: SessionFile) -> None:
-        self._editor.restore_history(file.steps, file.position)
+        self._editor.restore_history(file.steps, file.position, file.step_times)
         self._autosave.renew_history(self._editor.history)
         self._announce_history()

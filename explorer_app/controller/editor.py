@@ -42,7 +42,9 @@ class Editor:
 
     def __init__(self, session: Session | None = None) -> None:
         self._committed = self._session = session or Session()
-        self._history = History().added(self._session, "Start")
+        self.time_s = 0.0
+        """Where the playhead is, in seconds; steps note it."""
+        self._history = History().added(self._session, "Start", self.time_s)
         self._gestures: dict[_Key, _Gesture] = {}
         """Ordered by newest edit, the newest last."""
         self._kept: tuple[tuple[HistoryEntry, ...], tuple[KeptSession, ...]] = ((), ())
@@ -104,7 +106,7 @@ class Editor:
             self._commit(_Gesture(gesture.label, edit))
         elif is_nudge and self._continues(edit.target, now_s):
             self._committed = edit.apply(self._committed)
-            self._history = self._history.amended(self._committed)
+            self._history = self._history.amended(self._committed, self.time_s)
         else:
             self._committed = edit.apply(self._committed)
             self.commit(edit.label)
@@ -136,14 +138,14 @@ class Editor:
         current = self._history.current
         if current is not None and current.session == self._committed:
             return False
-        self._history = self._history.added(self._committed, label)
+        self._history = self._history.added(self._committed, label, self.time_s)
         return True
 
     def add_step(self, label: str) -> int:
         """Append a step that changes something other than the session; return its number."""
         self.finish()
         self._last_nudge = None
-        self._history = self._history.added(self._committed, label)
+        self._history = self._history.added(self._committed, label, self.time_s)
         return self._history.next_number - 1
 
     def set_transient(self, session: Session) -> None:
@@ -168,21 +170,21 @@ class Editor:
         """Replace the session of the current step: it was fitted to the model, not edited."""
         self.finish()
         if session != self._session:
-            self._history = self._history.amended(session)
+            self._history = self._history.amended(session, self.time_s)
         self._committed = self._session = session  # with what equal sessions may differ in: what is known of the model
 
     def amend_step(self) -> None:
         """Store the committed session in the current step: time has moved it since the step was made."""
         current = self._history.current
         if current is not None and current.session != self._committed:
-            self._history = self._history.amended(self._committed)
+            self._history = self._history.amended(self._committed, self.time_s)
 
     def begin(self, session: Session) -> None:
         """Start a new history with a session; kept sessions stay."""
         fresh = replace(self._history, entries=(), position=-1)
         self._last_nudge = None
         self.set_transient(session)
-        self._history = fresh.added(session, "Start")
+        self._history = fresh.added(session, "Start", self.time_s)
 
     def undo(self) -> bool:
         """Go one step back; return whether there was one."""
@@ -262,16 +264,21 @@ class Editor:
         """Unstar sessions: another window removed them."""
         self._history = self._history.without_kept(set(sessions))
 
-    def restore_history(self, steps: Sequence[tuple[Session, str]], position: int) -> None:
-        """Insert the last run's steps before this run's."""
-        self._history = self._history.preceded_by(steps, position)
+    def restore_history(
+        self, steps: Sequence[tuple[Session, str]], position: int, times: Sequence[float | None] = ()
+    ) -> None:
+        """Insert the last run's steps before this run's; `times` as in `History.preceded_by`."""
+        self._history = self._history.preceded_by(steps, position, times)
         self._last_nudge = None
 
-    def add_steps(self, steps: Sequence[tuple[Session, str]]) -> None:
-        """Add steps of a file after the current one; the caller commits the session that comes after them."""
+    def add_steps(self, steps: Sequence[tuple[Session, str]], times: Sequence[float | None] = ()) -> None:
+        """Add steps of a file after the current one; the caller commits the session that comes after them.
+
+        `times` as in `History.preceded_by`.
+        """
         self._last_nudge = None
-        for session, label in steps:
-            self._history = self._history.added(session, label)
+        for (session, label), time_s in zip(steps, times or (None,) * len(steps), strict=True):
+            self._history = self._history.added(session, label, time_s)
 
     def _commit(self, gesture: _Gesture) -> None:
         self._last_nudge = None

@@ -205,9 +205,19 @@ class Files(QObject):
             for key, value in file.export.items():
                 self._settings.choose(key, value)
             steps = file.steps[: file.position]  # the session itself comes after them
-            what = f"The session {path.name}"
-            session, model = file.session, file.session.model
-            self._restore(Restoring(session, model, what, path.parent, steps, project=path, time_s=file.time_s))
+            times = file.step_times[: file.position]
+            restoring = Restoring(
+                file.session,
+                file.session.model,
+                f"The session {path.name}",
+                path.parent,
+                steps,
+                times,
+                project=path,
+                time_s=file.time_s,
+                is_still=any(time_s is not None for time_s in file.step_times),
+            )
+            self._restore(restoring)
 
         self._pending.read(lambda: _load(path), take, path)
 
@@ -217,12 +227,13 @@ class Files(QObject):
         session, kept, history = self._editing.session, self._editing.kept.sessions, self._editing.history
         time_s = self._editing.time_s
         steps = tuple((entry.session, entry.label) for entry in history.entries)
+        step_times = tuple(entry.time_s for entry in history.entries)
         choices = self._settings.values.choices
         export = {key: choices[key] for key in choices if key.startswith(EXPORT_CHOICE) and key not in _OF_MACHINE}
         count = self._project_count
 
         def write() -> None:
-            _save(path, session, kept, steps, history.position, export, time_s)
+            _save(path, session, kept, steps, history.position, export, time_s, step_times)
             self._place.write(path)  # here, since the program may end before `take`
 
         def take(_: None) -> None:
@@ -381,8 +392,11 @@ class Files(QObject):
         if restoring.project is None:
             self._editing.restore(shown, label, steps, is_still=True)
         else:
-            time_s = restoring.time_s
-            self._begin_project(restoring.project, lambda: self._editing.restore(shown, label, steps, time_s=time_s))
+            times, time_s, is_still = restoring.step_times, restoring.time_s, restoring.is_still
+            restore = self._editing.restore
+            self._begin_project(
+                restoring.project, lambda: restore(shown, label, steps, times, time_s=time_s, is_still=is_still)
+            )
 
     def _begin_project(self, project: Path | None, restore: Callable[[], None]) -> None:
         """Show another project by `restore`; undoing its first step leads back to the present one."""

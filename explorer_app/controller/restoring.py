@@ -24,12 +24,17 @@ class Restoring:
         The folder of its file, where its model may be too.
     steps
         (session, label) pairs of the history that led to it.
+    step_times
+        Where the playhead was at each of these steps, in seconds; None where that is not known.
     label
         What undo calls the step.
     project
         The file of a project, whose timeline belongs to it; None for a picture, with which the present one stays.
     time_s
         Where the playhead was in a project, in seconds.
+    is_still
+        Whether a project is shown as it was saved, with what was set by hand beside the keys at the playhead. Files of
+        former versions, and of programs, may have a session that is not what the keys say there.
     """
 
     session: Session
@@ -37,9 +42,11 @@ class Restoring:
     what: str
     beside: Path | None = None
     steps: LabelledSessions = ()
+    step_times: tuple[float | None, ...] = ()
     label: str = "Restore"
     project: Path | None = None
     time_s: float = 0.0
+    is_still: bool = False
 
 
 def picture_session(document: PictureDocument) -> Session:

@@ -287,10 +287,9 @@ def _suits(state: Session, facts: ModelFacts) -> bool:
 
 
 def _latents_of(state: Session) -> Iterator[Latent]:
-    for recipe, _ in state.pinned_blend:
-        yield recipe.latent
-    for item in (*state.mix, *state.blends):
-        yield item.latent
+    yield from (recipe.latent for recipe, _ in state.pinned_blend)
+    yield from (source.latent for source in state.mix)
+    yield from (blend.latent for blend in state.blends)
 
 
 def _has_directions(latent: Latent, facts: ModelFacts) -> bool:

@@ -39,6 +39,7 @@ class HistoryEntry:
 
     `number` is unique and never changes: it identifies the entry for `KeptPictures.star` and for thumbnails.
     `label` names the edit that led here ("Walk"), or a kept entry. `kept_s` and `tags` are as in `KeptSession`.
+    `time_s` is where the playhead was at a step, in seconds; None if that is not known.
     """
 
     number: int
@@ -46,6 +47,7 @@ class HistoryEntry:
     label: str
     kept_s: float = 0.0
     tags: Tags = ()
+    time_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,19 +108,19 @@ class History:
                 return entry
         return None
 
-    def added(self, session: Session, label: str) -> History:
+    def added(self, session: Session, label: str, time_s: float | None = None) -> History:
         """Return the history with one more step after the current one; steps that could be redone are dropped."""
-        entry = HistoryEntry(self.next_number, session, label)
+        entry = HistoryEntry(self.next_number, session, label, time_s=time_s)
         entries = (*self.entries[: self.position + 1], entry)[-MAX_STEPS:]
         return replace(self, entries=entries, position=len(entries) - 1, next_number=self.next_number + 1)
 
-    def amended(self, session: Session) -> History:
+    def amended(self, session: Session, time_s: float | None = None) -> History:
         """Return the history with the current step ending at another session: the rest of the same gesture.
 
         The step gets a new number, because its picture is another one; a star stays with what it was given to.
         """
         label = self.entries[self.position].label
-        return replace(self, position=self.position - 1).added(session, label)
+        return replace(self, position=self.position - 1).added(session, label, time_s)
 
     def moved(self, position: int) -> History:
         """Return the history with another current step.
@@ -214,7 +216,9 @@ class History:
         """Return the history without the stars of these sessions."""
         return replace(self, kept=tuple(entry for entry in self.kept if entry.session not in sessions))
 
-    def preceded_by(self, steps: Sequence[tuple[Session, str]], position: int) -> History:
+    def preceded_by(
+        self, steps: Sequence[tuple[Session, str]], position: int, times: Sequence[float | None] = ()
+    ) -> History:
         """Return the history with the steps of an earlier run before its own.
 
         If nothing was done since the start, the earlier run's current step is current again and its later steps can be
@@ -226,23 +230,26 @@ class History:
             (session, label) pairs, oldest first.
         position
             Index of the earlier run's current step.
+        times
+            Where the playhead was at each step, in seconds; empty if that is not known.
         """
         if not steps or not self.entries:
             return self
-        is_continued = _is_same(steps[position][0], self.entries[0].session)
+        is_continued = _is_same(steps[position][0], self.entries[0])
         number = self.next_number
         own_numbers = {entry.number for entry in self.entries}
         kept = {entry.session: entry.number for entry in self.kept if entry.number not in own_numbers}
         earlier = [
-            HistoryEntry(kept.pop(as_still(session), number + index), session, label)
-            for index, (session, label) in enumerate(steps)
+            HistoryEntry(kept.pop(as_still(session), number + index), session, label, time_s=time_s)
+            for index, ((session, label), time_s) in enumerate(zip(steps, times or (None,) * len(steps), strict=True))
         ]
         if len(self.entries) == 1 and is_continued:
             session, label = steps[position]
             current = self.entries[0]
             # What the playhead was moved away from since is no part of the session, and stays in its step.
             is_equal = session == current.session  # but for what is known of the model now
-            earlier[position] = replace(current, session=current.session if is_equal else session, label=label)
+            shown, time_s = (current.session, current.time_s) if is_equal else (session, earlier[position].time_s)
+            earlier[position] = replace(current, session=shown, label=label, time_s=time_s)
             return replace(self, entries=tuple(earlier), position=position, next_number=number + len(steps))
         own = self.entries[1:] if is_continued else self.entries
         entries = (*earlier[: position + 1], *own)[-MAX_STEPS:]
@@ -256,9 +263,13 @@ def tags_of(text: str) -> Tags:
     return tuple({word.casefold(): word for word in words if word}.values())[:MAX_TAGS]
 
 
-def _is_same(step: Session, session: Session) -> bool:
-    """Return whether a session equals a step's, apart from the playhead."""
-    return step == session or (step.timeline == session.timeline and keyed_at(step, 0.0) == keyed_at(session, 0.0))
+def _is_same(step: Session, start: HistoryEntry) -> bool:
+    """Return whether a run began with the session of a step, or with what its keys say at the playhead.
+
+    Anything else is a gesture that a crash has cut short.
+    """
+    session = start.session
+    return step == session or (step.timeline == session.timeline and keyed_at(step, start.time_s or 0.0) == session)
 
 
 def place_name(session: Session) -> str:

@@ -5,7 +5,8 @@
     session.json            {"format": "latent-loom-session", ...,                          session_json.py
                              "history": {"position": 3, "steps": [[label, session], ...],   the newest steps of undo
                                          "timelines": [0, ...],                     the timeline of each,
-                                         "patches": [0, ...]},                      and its patches
+                                         "patches": [0, ...],                       its patches,
+                                         "times": [0.0, ...]},                      and its playhead, null if unknown
                              "kept": [[label, session, when, tags], ...],   what was kept, seconds since 1970
                              "tracks": [...], "timelines": [...],       timelines of the session and of the steps,
                              "timeline": 0,                             each track once; the session's timeline
@@ -106,6 +107,8 @@ class SessionFile:
         Choices of the export dialog, as the settings hold them.
     time_s
         Where the playhead was, in seconds.
+    step_times
+        Where it was at each step; None where that is not known.
     """
 
     session: Session
@@ -114,6 +117,7 @@ class SessionFile:
     position: int = -1
     export: Mapping[str, str] = field(default_factory=dict)
     time_s: float = 0.0
+    step_times: tuple[float | None, ...] = ()
 
 
 def kept_that_fit(kept: Sequence[Session], added: Sequence[KeptSession]) -> KeptSessions:
@@ -141,8 +145,9 @@ def save_session(
     position: int = -1,
     export: Mapping[str, str] = _NO_CHOICES,
     time_s: float = 0.0,
+    step_times: Sequence[float | None] = (),
 ) -> None:
-    """Write a session, its history, what was kept and the playhead's time to a `.loom` file in one atomic move.
+    """Write a session, its history, what was kept and the playhead's times to a `.loom` file in one atomic move.
 
     Every session is read back before it is written, and the file before it replaces a former one, so that no file is
     replaced by one that cannot be opened.
@@ -158,6 +163,7 @@ def save_session(
     timeline, patches = pool.number(session.timeline), pool.patch_number(session.patches)
     first, last = steps_that_fit(steps, position, pool)
     steps, position = steps[first:last], position - first if steps else position
+    step_times = step_times[first:last]
     everything = (session, *(item.session for item in kept), *(step for step, _ in steps))
     stored = {**stored_of(everything), **stored_of_tracks(pool.tracks)}
     text = session_bytes(as_still(session))
@@ -172,6 +178,8 @@ def save_session(
             history += b',"timelines":' + numbers
         if pool.patch_tables:
             history += b',"patches":' + json.dumps([pool.patch_number(step.patches) for step, _ in steps]).encode()
+        if any(time_s is not None for time_s in step_times):
+            history += b',"times":' + json.dumps([_time_of_step(time_s) for time_s in step_times]).encode()
         text = _with_part(text, b'"history":{%b}' % history)
     if pool.timelines:
         text = _with_part(text, b'"tracks":[%b]' % b",".join(track_bytes(track) for track in pool.tracks))
@@ -372,8 +380,9 @@ def file_of_bytes(content: bytes, name: str) -> SessionFile:
             (_with_project(step, *numbers, timelines, tables), label)
             for (step, label), numbers in zip(steps, zip(*of_steps, strict=True), strict=True)
         )
+        times = tuple(_time_of_step(time_s) for time_s in _step_numbers(data, "times", len(steps)))
         kept = _kept(data.get("kept", []), stored)
-        return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data), _time(data))
+        return SessionFile(session, kept, steps, min(position, len(steps) - 1), _export(data), _time(data), times)
     except SessionFileError as error:
         raise SessionFileError(f"{name}: {error.sentence}", error.details) from error
 
@@ -392,14 +401,22 @@ def _export(data: Mapping[str, Any]) -> Mapping[str, str]:
 
 def _time(data: Mapping[str, Any]) -> float:
     """Read the playhead's time in seconds. Raises SessionFileError."""
-    time_s = data.get("time", 0.0)
+    return _seconds(data.get("time", 0.0))
+
+
+def _time_of_step(time_s: object) -> float | None:
+    """Read the playhead's time at a step, in seconds; None is not known. Raises SessionFileError."""
+    return None if time_s is None else _seconds(time_s)
+
+
+def _seconds(time_s: object) -> float:
     if isinstance(time_s, bool) or not isinstance(time_s, int | float) or not 0.0 <= time_s <= MAX_SECONDS:
         raise SessionFileError("The time of the playhead must be a number of seconds of a day, but is not.")
     return float(time_s)
 
 
 def _step_numbers(data: Mapping[str, Any], name: str, count: int) -> list[object]:
-    """Return the number of each step's timeline or table of patches; None where the file has none."""
+    """Return the number of each step's timeline, table of patches or time; None where the file has none."""
     numbers = _list(data.get("history", {}).get(name, []), f"{name} of the steps", MAX_STEPS)
     if numbers and len(numbers) != count:
         raise SessionFileError(f"The history must have {name} for each step, but does not.")

@@ -96,6 +96,83 @@ def test_the_playhead_comes_back_after_a_restart_with_the_picture_there(open_har
     again.close()
 
 
+def keyed_with_steps_by_hand(harness: Harness) -> list[float]:
+    """Key the whole picture, set two values by hand at 2 s; return the noise gain of these two steps."""
+    playback, editing = harness.controller.playback, harness.controller.editing
+    playback.keep_picture()
+    playback.seek(Fraction(2))
+    for gain in (0.5, 0.25):
+        editing.edit(GoToSeed(int(100 * gain)))
+        editing.edit(SetParameter("noise.gain", gain))
+    return [0.5, 0.25]
+
+
+def test_undo_after_a_restart_shows_steps_as_they_were_beside_the_keys(open_harness: Harness) -> None:
+    first, second = keyed_with_steps_by_hand(open_harness)
+    again = open_harness.reopened()
+    again.start()
+    editing = again.controller.editing
+    again.until(lambda: len(editing.history.entries) > 2)
+    assert (again.x, editing.session.noise.gain) == (100 * second, second)
+    editing.undo()
+    assert (again.x, editing.session.noise.gain) == (100 * second, first)
+    editing.undo()
+    assert (again.x, editing.session.noise.gain) == (100 * first, first), "and not what the keys say"
+    again.controller.playback.seek(Fraction(1))
+    editing.undo()
+    assert editing.session.noise.gain == 1.0, "what the keys say elsewhere"
+    again.close()
+
+
+def test_undo_in_an_opened_project_shows_its_steps_as_they_were_beside_the_keys(open_harness: Harness) -> None:
+    harness, path = open_harness, open_harness.folder / "piece.loom"
+    first, second = keyed_with_steps_by_hand(harness)
+    harness.controller.files.save_session(path)
+    harness.until(lambda: "Saved piece.loom." in harness.said())
+    harness.controller.files.new_session()
+    harness.controller.files.open(path)
+    editing = harness.controller.editing
+    harness.until(lambda: editing.session.noise.gain == second)
+    editing.undo()
+    assert (harness.x, editing.session.noise.gain) == (100 * second, first)
+
+
+def test_a_kill_leaves_the_playhead_where_it_was_moved_to_last(open_harness: Harness) -> None:
+    playback = open_harness.controller.playback
+    path = open_harness.state / "session.loom"
+    playback.keep_picture()
+    save(open_harness)
+    open_harness.until(path.exists)
+    playback.seek(Fraction(2))
+    save(open_harness)
+    open_harness.until(lambda: load_session_file(path).time_s == 2.0)
+    playback.step(3)
+    save(open_harness)
+    open_harness.until(lambda: load_session_file(path).time_s == 2.1)
+
+
+def test_what_a_kill_cut_short_is_a_step_that_undo_and_redo_know(open_harness: Harness) -> None:
+    open_harness.controller.playback.keep_picture()  # a key says every value of the picture
+    open_harness.controller.editing.edit(GoToSeed(3))
+    open_harness.drag(3.5, release=False)
+    save(open_harness)
+    paths = [open_harness.state / name for name in ("session.loom", "history.loom")]
+    open_harness.until(lambda: all(path.exists() for path in paths) and load_session(paths[0]).position.x == 3.5)
+    left = [path.read_bytes() for path in paths]
+    count = len(load_session_file(paths[1]).steps)
+    again = open_harness.reopened()
+    for path, content in zip(paths, left, strict=True):
+        path.write_bytes(content)
+    again.start()
+    editing = again.controller.editing
+    again.until(lambda: len(editing.history.entries) == count + 1)
+    editing.undo()
+    assert again.x == 3.0
+    editing.redo()
+    assert again.x == 3.5
+    again.close()
+
+
 def test_steps_made_before_the_old_history_is_read_come_after_it(open_harness: Harness) -> None:
     open_harness.controller.editing.edit(GoToSeed(3))
     again = open_harness.reopened()

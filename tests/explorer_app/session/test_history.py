@@ -147,6 +147,17 @@ def test_a_step_keeps_what_was_set_by_hand_if_the_playhead_has_moved_before_the_
     timeline = with_key(with_key(Timeline(), "truncation.psi", Fraction(0), 0.0), "truncation.psi", Fraction(8), 1.0)
     by_hand = SetParameter("truncation.psi", 0.3).apply(Session(timeline=timeline))
     moved = keyed_at(by_hand, 6.0)
-    again = History().added(moved, "Start").preceded_by([(at(0), "Start"), (by_hand, "Truncation")], 1)
+    steps = [(at(0), "Start"), (by_hand, "Truncation")]
+    again = History().added(moved, "Start", 6.0).preceded_by(steps, 1, (0.0, 2.0))
     assert [entry.session for entry in again.entries] == [at(0), by_hand]
+    assert [entry.time_s for entry in again.entries] == [0.0, 2.0]
     assert again.position == 1
+
+
+def test_a_gesture_on_keyed_values_that_a_crash_cut_short_is_a_step_after_the_last_one() -> None:
+    timeline = with_key(Timeline(), "truncation.psi", Fraction(0), 0.0)
+    step = keyed_at(Session(timeline=timeline), 0.0)
+    moved = SetParameter("truncation.psi", 0.3).apply(step)
+    again = History().added(moved, "Start", 0.0).preceded_by([(at(0), "Start"), (step, "Key")], 1, (0.0, 0.0))
+    assert [entry.session for entry in again.entries] == [at(0), step, moved]
+    assert again.position == 2

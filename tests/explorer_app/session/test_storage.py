@@ -148,6 +148,17 @@ def test_a_file_has_the_time_of_the_playhead(tmp_path: Path) -> None:
             load_session_file(path)
 
 
+def test_a_file_has_the_time_of_the_playhead_at_each_step(tmp_path: Path) -> None:
+    path, steps = tmp_path / "a.loom", ((Session(), "Start"), (Session(), "Walk"))
+    save_session(path, Session(), (), steps, 1, step_times=(0.0, None))
+    assert load_session_file(path).step_times == (0.0, None)
+    save_session(path, Session(), (), steps, 1)
+    assert load_session_file(path).step_times == (None, None)
+    with pytest.raises(SessionFileError, match="time of the playhead must be a number"):
+        save_session(path, Session(), (), steps, 1, step_times=(-1.0, 0.0))
+    assert load_session_file(path).step_times == (None, None), "a former file is untouched"
+
+
 @pytest.mark.parametrize("cut", [10, 100, 400, -30])
 def test_a_zip_that_was_cut_is_refused(tmp_path: Path, cut: int) -> None:
     path = tmp_path / "evening.loom"
