@@ -73,6 +73,8 @@ class Workspace(QMainWindow):
         self._name: WorkspaceName = "explore"
         self._own: dict[WorkspaceName, _Kept] = {}
         """Custom layouts by workspace; other workspaces use the first layout."""
+        self._fronts: dict[WorkspaceName, frozenset[str]] = {}
+        """Docks in front of the first one of their tabs, by workspace with the first layout."""
         self._arranged: Layout | None = None
         """The first layout in use, maybe in place of a custom one that does not fit; None while one is shown."""
         self._hidden: QByteArray | None = None
@@ -148,6 +150,7 @@ class Workspace(QMainWindow):
         """Show another workspace with its last layout."""
         if name == self._name:
             return
+        self._note_fronts()
         self.set_panels_shown(True)
         self._keep()
         self._name = name
@@ -157,6 +160,7 @@ class Workspace(QMainWindow):
     def reset(self) -> None:
         """Return this workspace to its first layout."""
         self._own.pop(self._name, None)
+        self._fronts.pop(self._name, None)
         self._hidden = None
         self._show_layout()
         self.panels_shown.emit(True)
@@ -164,15 +168,33 @@ class Workspace(QMainWindow):
     def restore(self, layouts: Mapping[str, str], name: str) -> None:
         """Restore layouts saved by `texts`, and show a workspace; an unreadable layout becomes the first layout."""
         self._own = {each: kept for each in WORKSPACES if (kept := _read(layouts.get(each, ""))) is not None}
+        self._fronts = {each: _read_fronts(layouts.get(each, "")) for each in WORKSPACES}
         self._name = next((each for each in WORKSPACES if each == name), "explore")
         self._show_layout()
         self.switched.emit(self._name)
 
     def texts(self) -> dict[str, str]:
-        """Return workspace -> custom layout as text; workspaces with the first layout are omitted."""
+        """Return workspace -> custom layout as text, of the first layout the tabs in front.
+
+        Workspaces with the first layout and its tabs are omitted.
+        """
+        self._note_fronts()
         self.set_panels_shown(True)
         self._keep()
-        return {name: _text(kept) for name, kept in self._own.items()}
+        fronts = {name: json.dumps({"fronts": sorted(keys)}) for name, keys in self._fronts.items() if keys}
+        return fronts | {name: _text(kept) for name, kept in self._own.items()}
+
+    def _note_fronts(self) -> None:
+        """Note which tabs of the first layout are in front; groups that are not to be seen keep theirs."""
+        if self._arranged is None or self._name in self._own or not (self.isVisible() and self.are_panels_shown):
+            return
+        fronts = set(self._fronts.get(self._name, ()))
+        for column in self._arranged.columns:
+            for group in column.groups:
+                front = next((key for key in group if self._has_a_place(self._docks[key])), None)
+                if front is not None:
+                    fronts = fronts.difference(group) | ({front} - {group[0]})
+        self._fronts[self._name] = frozenset(fronts)
 
     def _keep(self) -> None:
         kept = self._own.get(self._name)
@@ -278,7 +300,8 @@ class Workspace(QMainWindow):
                         self.tabifyDockWidget(last, self._docks[key])
                         last = self._docks[key]
                         last.show()
-                    front.raise_()
+                    fronts = self._fronts.get(self._name, frozenset())
+                    self._docks[next((key for key in group if key in fronts), group[0])].raise_()
             self._place_hidden(layout)
             self._resize_to(layout)
 
@@ -334,6 +357,7 @@ class Workspace(QMainWindow):
         if self._arranged is not None:
             layout = self._first()
             if layout.structure != self._arranged.structure:
+                self._note_fronts()
                 self._arrange(layout)
             elif layout != self._arranged or self._is_off(layout):
                 self._arranged = layout
@@ -567,6 +591,15 @@ def _read(text: str) -> _Kept | None:
     except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
         return None
     return None if state.isEmpty() else _Kept(state, sizes)
+
+
+def _read_fronts(text: str) -> frozenset[str]:
+    """Return which tabs of the first layout are in front; none if the text does not say that."""
+    try:
+        fronts = json.loads(text)["fronts"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return frozenset()
+    return frozenset(key for key in fronts if isinstance(key, str)) if isinstance(fronts, list) else frozenset()
 
 
 def _length(value: object) -> int:

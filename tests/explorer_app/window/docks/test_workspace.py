@@ -420,6 +420,39 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
     assert shown(second) == {"performance", "layers", "model"}
 
 
+def in_front(window: MainWindow) -> set[str]:
+    """Keys of the docks that are to be seen."""
+    return {key for key in shown(window) if is_uncovered(window.docks[key])}
+
+
+def test_the_tab_in_front_is_there_again_in_its_workspace_and_after_a_restart(make: Make, settings: Settings) -> None:
+    window = make(FakeController(), 1600, 980)
+    QTest.keySequence(window.canvas, "Ctrl+2")
+    wait_for_layout(window, 1600, 980)
+    assert "library" in in_front(window)
+    (bar,) = (bar for bar in window.workspace._tab_bars() if "Sliders" in map(bar.tabText, range(bar.count())))
+    bar.setCurrentIndex([bar.tabText(index) for index in range(bar.count())].index("Sliders"))
+    wait_for_layout(window, 1600, 980)
+    wanted = in_front(window)
+    assert "sliders" in wanted
+    assert "library" not in wanted
+    for keys in (("Ctrl+1", "Ctrl+2"), ("F11", "F11"), ("P", "P")):
+        for key in keys:
+            QTest.keySequence(window.canvas, key)
+            wait_for_layout(window, 1600, 980)
+        assert in_front(window) == wanted, keys
+    window.close()
+    assert set(settings.values.layouts) == {"animate"}
+
+    second = make(FakeController(), 1600, 980)
+    assert in_front(second) == wanted
+    second.actions_by_key["reset-layout"].trigger()
+    wait_for_layout(second, 1600, 980)
+    assert "library" in in_front(second)
+    second.close()
+    assert not settings.values.layouts
+
+
 @pytest.mark.usefixtures("each_font")
 def test_at_1280_x_720_the_picture_has_half_of_the_width(window: MainWindow) -> None:
     lay_out(window, 1280, 720)
