@@ -148,7 +148,10 @@ class PointTool(QWidget):
             event.ignore()
             return
         place = event.position().toTuple()
-        if self._canvas.frame is None or not self._canvas.picture_rect().contains(event.position()):
+        if self._canvas.frame is None:
+            return
+        # The brush paints up to the edges of the picture, so a stroke may begin beside it.
+        if not self._paints and not self._canvas.picture_rect().contains(event.position()):
             return
         self._canvas.setFocus()
         if self._paints:

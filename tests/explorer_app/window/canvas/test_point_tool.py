@@ -396,6 +396,17 @@ def test_a_brush_freezes_and_thaws_and_each_stroke_is_one_step(hand: Hand) -> No
     assert hand.tool.is_on
 
 
+def test_a_stroke_of_the_brush_may_begin_beside_the_picture(hand: Hand) -> None:
+    QTest.mouseClick(hand.bar.modes.segments["freeze"], LEFT)
+    drag(hand.tool, [hand.at(-40, 100), hand.at(60, 100)])
+    mask = hand.controller.editing.session.mask
+    assert mask is not None
+    assert mask.shares[50, 0:30].min() > 0.9, "up to the edge"
+    assert hand.steps == ["Freeze"]
+    drag(hand.tool, [hand.at(-60, 100), hand.at(-60, 120)])
+    assert hand.controller.editing.session.mask == mask, "nothing was touched"
+
+
 def test_undo_under_the_pen_cancels_the_stroke_and_the_rest_of_it_paints_nothing(
     window: MainWindow, controller: FakeController
 ) -> None:
