@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import shutil
+from pathlib import Path
+
 from explorer_app.exporting.formats.picture_format import FormatName, PictureFormat, Size
 from explorer_app.exporting.video.video_format import CodecName, VideoFormat
 
@@ -68,6 +71,16 @@ def nbytes_text(nbytes: float) -> str:
         if nbytes >= size:
             return f"{nbytes / size:.1f} {unit}" if nbytes < 10 * size else f"{nbytes / size:.0f} {unit}"
     return f"{max(1, round(nbytes / 1e3))} kB"
+
+
+def shortage_text(folder: Path, nbytes: float) -> str:
+    """Return a sentence for users if the disk of a folder, which may be made later, has less room; otherwise empty."""
+    there = next((place for place in (folder, *folder.parents) if place.exists()), folder)
+    try:
+        free = shutil.disk_usage(there).free
+    except OSError:
+        return ""
+    return f"Only {nbytes_text(free)} are free on this disk." if free < nbytes else ""
 
 
 def _factor(quality: int | None, usual: int | None) -> float:

@@ -168,6 +168,11 @@ class VideoFormat:
         return VideoFormat(self.codec, self.file_ending, self.fps, self.chosen_quality or None, self.hardware)
 
     @property
+    def carries_sound(self) -> bool:
+        """Whether the file has a soundtrack; animations have none."""
+        return self.facts.needs_extra
+
+    @property
     def segment_frames(self) -> int:
         """Frames of a segment: about two seconds, which is what a kill costs at most."""
         return max(1, math.ceil(2 * self.fps)) if self.facts.needs_extra else 1

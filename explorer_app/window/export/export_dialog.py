@@ -21,7 +21,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, video_nbytes
+from explorer_app.exporting.estimate import nbytes_text, picture_nbytes, shortage_text, video_nbytes
 from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.progress import time_text
 from explorer_app.exporting.sequence import Piece, SequenceSettings, check_name, plan_sequence
@@ -78,6 +78,8 @@ class ExportDialog(QDialog):
         Envelopes that the patches of sounds need, as far as they were read.
     unfinished_in
         Returns the names of the exports into a folder that run, wait or are paused.
+    project
+        Name of the open project, which the files are offered to have; empty without one.
     last_path
         Path of the last export, if the user put it together; empty to offer the current and the kept latents.
 
@@ -104,6 +106,7 @@ class ExportDialog(QDialog):
         gpu_count: int | None = None,
         envelopes: Envelopes = _NO_ENVELOPES,
         unfinished_in: Callable[[Path], Mapping[str, JobState]] = lambda folder: {},
+        project: str = "",
         last_path: Sequence[ExportKey] = (),
     ) -> None:
         super().__init__(parent)
@@ -122,7 +125,7 @@ class ExportDialog(QDialog):
             (facts.resolution, facts.resolution), settings, self, has_alpha=facts.img_channels == 4
         )
         self.place = PlaceChoices(settings, self, gpu_count=gpu_count)
-        self.names = NameChoices(settings, self, unfinished_in)
+        self.names = NameChoices(settings, self, unfinished_in, project)
         self.interpolation = InterpolationChoices(settings, facts.z_dim, self)
         self.path = PathEditor(session, history, facts, last_path, self)
         self._make_source()
@@ -326,9 +329,11 @@ class ExportDialog(QDialog):
         if self._takes_timeline and not reason:
             plan = plan_sequence(wanted)
             self.ends.show_frames(plan.request(0), plan.request(len(plan) - 1))
-        self.estimate.setText(self._estimate(wanted, frames))
-        self.hint.setText(reason or self._files_text(wanted))
-        theme.set_role(self.hint, "warn" if reason and (self._is_still or has_frames) else "dim")
+        nbytes = self._nbytes(wanted, frames)
+        self.estimate.setText(self._estimate(nbytes, frames))
+        shortage = "" if reason else shortage_text(wanted.folder, nbytes)
+        self.hint.setText(reason or " ".join(filter(None, (self._files_text(wanted), shortage))))
+        theme.set_role(self.hint, "warn" if shortage or (reason and (self._is_still or has_frames)) else "dim")
         self.export.setEnabled(not reason)
 
     @property
@@ -361,7 +366,14 @@ class ExportDialog(QDialog):
 
     def _files_text(self, wanted: SequenceSettings) -> str:
         """Return a description of the files to write."""
-        return self._names_text(wanted) + (" Transparent parts become white." if self.files.makes_white else "")
+        texts = [self._names_text(wanted)]
+        sounds = () if wanted.piece is None else wanted.piece.session.timeline.sounds
+        if wanted.sheet is None and not all(sound.is_muted for sound in sounds):
+            carries = wanted.video is not None and wanted.video.carries_sound
+            texts.append("The sound is in the file." if carries else "The sound is left out.")
+        if self.files.makes_white:
+            texts.append("Transparent parts become white.")
+        return " ".join(texts)
 
     def _names_text(self, wanted: SequenceSettings) -> str:
         if self._is_still:
@@ -372,15 +384,17 @@ class ExportDialog(QDialog):
             return f"{wanted.single_path.name}, beside {wanted.name}.manifest.json."
         return f"{wanted.frame_path(0).name} and on, beside {wanted.name}.manifest.json."
 
-    def _estimate(self, wanted: SequenceSettings, frames: int) -> str:
-        """Return the estimated size and time: "about 1.2 MB · about 35 s"."""
+    def _nbytes(self, wanted: SequenceSettings, frames: int) -> float:
+        """Return the estimated size of all files."""
         size, has_alpha = self.files.shown_size, self._facts.img_channels == 4
         if wanted.video is not None:
-            nbytes = video_nbytes(wanted.video, size, frames, has_alpha=has_alpha)
-        elif wanted.sheet is not None:
-            nbytes = picture_nbytes(wanted.form, wanted.size or wanted.sheet.size_of(frames, size))
-        else:
-            nbytes = frames * picture_nbytes(wanted.form, size, has_alpha=has_alpha)
+            return video_nbytes(wanted.video, size, frames, has_alpha=has_alpha)
+        if wanted.sheet is not None:
+            return picture_nbytes(wanted.form, wanted.size or wanted.sheet.size_of(frames, size))
+        return frames * picture_nbytes(wanted.form, size, has_alpha=has_alpha)
+
+    def _estimate(self, nbytes: float, frames: int) -> str:
+        """Return the estimated size and time: "about 1.2 MB · about 35 s"."""
         texts = [f"about {nbytes_text(nbytes)}"] if frames else []
         if self._frame_ms is not None and frames and self.place.place.where == "here":
             texts.append(f"about {time_text(frames * self._frame_ms / 1e3)}")

@@ -10,9 +10,10 @@ from PySide6.QtCore import QObject, QSignalBlocker, Signal
 from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QWidget
 
 from explorer_app.exporting.claim import place_objection
+from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.formats.picture_format import PictureFormat
-from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, frame_name
+from explorer_app.exporting.sequence import MANIFEST_SUFFIX, SequenceSettings, check_name, frame_name
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_keys import free_name
 from explorer_app.window.export.folder_field import FolderField
@@ -20,6 +21,10 @@ from explorer_app.window.export.folder_field import FolderField
 _UNFINISHED: Mapping[JobState, str] = MappingProxyType(
     {"running": "is running", "waiting": "is waiting", "paused": "is paused"}
 )
+
+
+_FIRST_NAME = "walk"
+"""What the first export is called."""
 
 
 class NameChoices(QObject):
@@ -33,16 +38,23 @@ class NameChoices(QObject):
         The dialog.
     unfinished_in
         Returns the names of the exports into a folder that run, wait or are paused.
+    project
+        Name of the open project; empty without one.
     """
 
     changed = Signal()
 
     def __init__(
-        self, settings: Settings, parent: QWidget, unfinished_in: Callable[[Path], Mapping[str, JobState]]
+        self,
+        settings: Settings,
+        parent: QWidget,
+        unfinished_in: Callable[[Path], Mapping[str, JobState]],
+        project: str = "",
     ) -> None:
         super().__init__(parent)
         self._settings = settings
         self._unfinished_in = unfinished_in
+        self._project = project
         self._offered = ""
         """The name that was offered; one that the user typed stays."""
         folder = str(settings.folder("export") or Path.home() / "latentloom")
@@ -87,9 +99,21 @@ class NameChoices(QObject):
             first = folder / (frame_name(name, form, 0) if single_ending is None else f"{name}{single_ending}")
             return name in unfinished or first.exists() or (folder / f"{name}{MANIFEST_SUFFIX}").exists()
 
-        self._offered = free_name(self._settings.choice("export.name", "walk"), is_taken)
+        self._offered = free_name(self._usual_name(), is_taken)
         with QSignalBlocker(self.name):
             self.name.setText(self._offered)
+
+    def _usual_name(self) -> str:
+        """Return the last name that was chosen in this project, otherwise the project's own."""
+        last = self._settings.choice("export.name")
+        if self._project and self._project != self._settings.choice("export.project"):
+            try:
+                check_name(self._project)
+            except ExportError:
+                pass
+            else:
+                return self._project
+        return last or _FIRST_NAME
 
     def objection(self, wanted: SequenceSettings) -> str:
         """Return why these files cannot go there; empty if they can, or continue those that are there."""
@@ -102,4 +126,5 @@ class NameChoices(QObject):
     def remember(self) -> None:
         """Store the choices in the settings."""
         self._settings.choose("export.name", self.stem)
+        self._settings.choose("export.project", self._project)
         self._settings.remember_folder("export", self.folder.path)

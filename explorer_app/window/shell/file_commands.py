@@ -146,6 +146,7 @@ class FileCommands:
             gpu_count=self._gpu_count,
             envelopes=self._sounds.envelopes_of(self._editing.session),
             unfinished_in=self._export.unfinished_in,
+            project="" if self._files.project is None else self._files.project.stem,
             last_path=self._last_path,
         )
 

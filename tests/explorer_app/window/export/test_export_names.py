@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from PySide6.QtCore import Qt
@@ -11,9 +13,10 @@ from pytestqt.qtbot import QtBot
 from explorer_app.exporting.export_list import JobState
 from explorer_app.exporting.manifest import manifest_bytes
 from explorer_app.session.history import History
+from explorer_app.session.tracks import Sound
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
-from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, opened, type_seeds
+from tests.helpers.export_dialogs import FACTS, SESSION, choose, history, moving, opened, type_seeds
 
 
 @pytest.mark.parametrize("name", ["", "a/b", ".hidden", "nul", "COM1.take", "x" * 101, "漢" * 80])
@@ -135,3 +138,58 @@ def test_a_typed_name_that_another_window_takes_meanwhile_keeps_the_dialog_open(
         qtbot.mouseClick(made.export, Qt.MouseButton.LeftButton)
     assert made.isVisible()
     assert "There is a evening_00000.png" in made.hint.text()
+
+
+def test_the_name_of_the_project_is_offered_until_another_one_is_chosen_in_it(
+    qtbot: QtBot, settings: Settings, tmp_path: Path
+) -> None:
+    settings.remember_folder("export", tmp_path)
+
+    def offered(project: str, chosen: str = "") -> str:
+        dialog = ExportDialog(SESSION, history(), FACTS, settings, project=project)
+        qtbot.addWidget(dialog)
+        type_seeds(dialog, "1-3")
+        name = dialog.wanted.name
+        if chosen:
+            dialog.names.name.setText(chosen)
+            dialog.names.remember()
+        return name
+
+    assert offered("", "walk") == "walk"
+    assert offered("evening", "take") == "evening"
+    assert offered("evening") == "take"
+    assert offered("morning") == "morning"
+    assert offered("x" * 101) == "take", "no file can have such a name"
+    (tmp_path / "morning_00000.png").touch()
+    assert offered("morning") == "morning-2"
+
+
+def test_a_disk_with_too_little_room_is_reported_before_the_export(
+    made: ExportDialog, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    asked: list[Path] = []
+
+    def usage(folder: Path) -> SimpleNamespace:
+        asked.append(folder)
+        return SimpleNamespace(free=24_000)
+
+    type_seeds(made, "1-3")
+    assert "free" not in made.hint.text()
+    monkeypatch.setattr("shutil.disk_usage", usage)
+    made.names.folder.line.setText(str(tmp_path / "new" / "folder"))
+    assert made.hint.text().endswith("Only 24 kB are free on this disk.")
+    assert made.export.isEnabled(), "it is an estimate"
+    assert asked[-1] == tmp_path, "the folder is made later"
+
+
+def test_the_dialog_says_whether_the_sound_is_in_the_file(qtbot: QtBot, settings: Settings) -> None:
+    session = moving()
+    sound = Sound("drums", "ab" * 32, "drums.wav", 3.0)
+    dialog = opened(qtbot, settings, history(), replace(session, timeline=replace(session.timeline, sounds=(sound,))))
+    said = {}
+    for preset in ("still", "sheet", "sequence", "web", "gif"):
+        choose(dialog, preset)
+        said[preset] = dialog.hint.text()
+    assert "The sound is in the file." in said["web"]
+    assert all("The sound is left out." in said[preset] for preset in ("sequence", "gif"))
+    assert not any("sound" in said[preset] for preset in ("still", "sheet"))
