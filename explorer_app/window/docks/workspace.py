@@ -181,8 +181,11 @@ class Workspace(QMainWindow):
         self._note_fronts()
         self.set_panels_shown(True)
         self._keep()
-        fronts = {name: json.dumps({"fronts": sorted(keys)}) for name, keys in self._fronts.items() if keys}
-        return {**fronts, **{name: _text(kept) for name, kept in self._own.items()}}
+        texts: dict[str, str] = {
+            name: json.dumps({"fronts": sorted(keys)}) for name, keys in self._fronts.items() if keys
+        }
+        texts.update((name, _text(kept)) for name, kept in self._own.items())
+        return texts
 
     def _note_fronts(self) -> None:
         """Note which tabs of the first layout are in front; groups that are not to be seen keep theirs."""

@@ -425,7 +425,10 @@ def in_front(window: MainWindow) -> set[str]:
     return {key for key in shown(window) if is_uncovered(window.docks[key])}
 
 
-def test_the_tab_in_front_is_there_again_in_its_workspace_and_after_a_restart(make: Make, settings: Settings) -> None:
+@pytest.mark.parametrize("ending", ["Ctrl+2", "F11", "P"])
+def test_the_tab_in_front_is_there_again_in_its_workspace_and_after_a_restart(
+    make: Make, settings: Settings, ending: str
+) -> None:
     window = make(FakeController(), 1600, 980)
     QTest.keySequence(window.canvas, "Ctrl+2")
     wait_for_layout(window, 1600, 980)
@@ -441,6 +444,7 @@ def test_the_tab_in_front_is_there_again_in_its_workspace_and_after_a_restart(ma
             QTest.keySequence(window.canvas, key)
             wait_for_layout(window, 1600, 980)
         assert in_front(window) == wanted, keys
+    QTest.keySequence(window.canvas, ending)
     window.close()
     assert set(settings.values.layouts) == {"animate"}
 
