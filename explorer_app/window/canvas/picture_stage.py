@@ -24,6 +24,8 @@ class PictureStage(QWidget):
         Zoom and pan.
     is_ready_to_pan
         Whether a left-drag pans: Space is held.
+    is_alone
+        Whether the screen shows nothing but the picture: no buttons either.
     drop_text
         Effect of dropping the dragged file; empty while no file is dragged over the widget.
 
@@ -39,6 +41,7 @@ class PictureStage(QWidget):
         super().__init__(parent)
         self.view = CanvasView()
         self.is_ready_to_pan = False
+        self.is_alone = False
         self.drop_text = ""
         self._frame: Frame | None = None
         self._size: tuple[int, int] | None = None

@@ -112,7 +112,7 @@ class PointTool(QWidget):
         self.button.move(right - self.button.width(), round(line.center().y() - self.button.height() / 2))
         # Without the line of the caption, as beside messages, the picture may reach down to the button.
         is_free = self._canvas.caption.is_shown or not self._canvas.picture_rect().intersects(self.button.geometry())
-        self.button.setVisible(self._action.isEnabled() and is_free)
+        self.button.setVisible(self._action.isEnabled() and is_free and not self._canvas.is_alone)
         self._canvas.caption.room_beside = self.button.width() + theme.px(8) if self.button.isVisible() else 0
 
     # -- geometry ---------------------------------------------------------------------------------------------------

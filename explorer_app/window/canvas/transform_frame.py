@@ -87,6 +87,7 @@ class TransformFrame(QWidget):
         self._drag: _Drag | None = None
         self._way = PointerPath(self._follow, self)
         self._action: QAction | None = None
+        self._is_offered = False
         self.button: ActionButton | None = None
         self.is_on = False
         self.setAccessibleName("Transform")
@@ -129,10 +130,8 @@ class TransformFrame(QWidget):
 
     def show_model(self, facts: ModelFacts | None) -> None:
         """Enable the mode if the network has an input transform; otherwise leave and disable it."""
-        is_offered = facts is not None and facts.has_transform
-        if self.button is not None:
-            self.button.setVisible(is_offered)
-        if self.is_on and not is_offered:
+        self._is_offered = facts is not None and facts.has_transform
+        if self.is_on and not self._is_offered:
             self.set_on(False)
         self._place()
 
@@ -157,6 +156,7 @@ class TransformFrame(QWidget):
     def _place(self) -> None:
         self.setGeometry(self._stage.rect())
         if self.button is not None:
+            self.button.setVisible(self._is_offered and not self._stage.is_alone)
             self.button.adjustSize()
             below = self._stage.caption_rect()
             self.button.move(

@@ -32,7 +32,6 @@ class PictureArea(QWidget):
         super().__init__(parent)
         self.canvas = canvas
         self._messages = messages
-        self._is_picture_alone = False
         centre = QWidget(self)
         self.around_canvas = QVBoxLayout(centre)
         self.around_canvas.setContentsMargins(0, 0, 0, 0)
@@ -50,8 +49,8 @@ class PictureArea(QWidget):
         canvas.resized.connect(self._place_messages, Qt.ConnectionType.QueuedConnection)
 
     def set_picture_alone(self, on: bool) -> None:
-        """Leave no room around the canvas, and no caption on it, or make both again."""
-        self._is_picture_alone = on
+        """Leave no room around the canvas, and no caption and buttons on it, or make them again."""
+        self.canvas.is_alone = on
         edge = 0 if on else theme.GAP
         self._around.setContentsMargins(edge, edge, edge, edge)
         self._show_caption()
@@ -70,5 +69,5 @@ class PictureArea(QWidget):
         """Hide the caption in full screen and while messages below the canvas take its room."""
         has_messages = self._messages.is_filled and self.around_canvas.indexOf(self._messages) >= 0
         margin = 0 if has_messages else theme.px(EDGE_PX)
-        self.canvas.caption.set_shown(not has_messages and not self._is_picture_alone, margin)
+        self.canvas.caption.set_shown(not has_messages and not self.canvas.is_alone, margin)
         self.caption_moved.emit()

@@ -179,6 +179,10 @@ def test_the_button_is_away_where_the_picture_has_its_place(window: MainWindow, 
     window.tools.points.place()
     assert window.canvas.picture_rect().intersects(button.geometry())
     assert not button.isVisible()
+    window.canvas.resize(900, 400)
+    window.tools.points.place()
+    assert not window.canvas.picture_rect().intersects(button.geometry())
+    assert not button.isVisible(), "a screen with the picture alone has no buttons beside it"
     window.actions_by_key["picture-alone"].trigger()
     QApplication.processEvents()
     assert button.isVisible()

@@ -87,6 +87,15 @@ def test_a_key_and_a_button_below_the_picture_switch_the_mode(hand: Hand) -> Non
     assert hand.canvas.caption_rect().toAlignedRect().contains(button.geometry())
 
 
+def test_the_button_is_away_while_the_screen_shows_the_picture_alone(hand: Hand) -> None:
+    button, action = hand.frame.button, hand.window.actions_by_key["picture-alone"]
+    assert button is not None
+    for shown in (False, True):
+        action.trigger()
+        QApplication.processEvents()
+        assert button.isVisible() is shown
+
+
 def test_the_knob_has_room_above_a_fitted_picture(hand: Hand) -> None:
     handles = hand.frame.handles()
     assert handles.knob[1] == pytest.approx(handles.stem[1] - 26, abs=1)
