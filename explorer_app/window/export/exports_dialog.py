@@ -437,7 +437,7 @@ def _details(job: ExportRecord, done: int, progress: ExportProgress | None, *, i
     if progress is not None and progress.per_second is not None and not progress.activity:
         parts.append(f"{_rate(progress.per_second)} fps")
     if progress is not None and progress.picture_rate is not None:
-        parts.append(f"picture at {_rate(progress.picture_rate)} fps")
+        parts.append(f"slowed by the moving picture ({_rate(progress.picture_rate)} fps)")
     if progress is not None and progress.seconds_left is not None and done < job.total:
         parts.append(f"{time_text(progress.seconds_left)} left")
     if progress is not None and progress.activity:

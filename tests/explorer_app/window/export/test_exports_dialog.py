@@ -366,7 +366,9 @@ def test_an_export_here_has_no_logs_and_reports_the_pace_of_the_picture_beside_i
     controller.progress(ExportProgress("walk", 37, 96, 12.0, per_second=4.91, picture_rate=59.7))
     (row,) = dialog.rows
     assert not row.logs.isVisible()
-    assert row.details.text() == "PNG · 37 of 96 frames · 4.9 fps · picture at 60 fps · 12 s left · /films"
+    assert row.details.text() == (
+        "PNG · 37 of 96 frames · 4.9 fps · slowed by the moving picture (60 fps) · 12 s left · /films"
+    )
 
 
 def test_the_focus_begins_at_a_button(dialog: ExportsDialog) -> None:

@@ -199,6 +199,9 @@ def test_an_export_is_reported_in_the_status_bar_and_can_be_cancelled(
     assert not window.status_bar.export.isVisible()
     controller.progress(ExportProgress("evening loop", 412, 960, 21.0))
     assert window.status_bar.export_text.text() == "Export “evening loop” 412 / 960 · 21 s left"
+    assert "twentieth" not in window.status_bar.export_text.toolTip()
+    controller.progress(ExportProgress("evening loop", 412, 960, 21.0, picture_rate=20.0))
+    assert "twentieth" in window.status_bar.export_text.toolTip()
     assert window.actions_by_key["cancel-export"].isEnabled()
     qtbot.mouseClick(window.status_bar.export_cancel, Qt.MouseButton.LeftButton)
     assert calls(controller, "cancel_export")
