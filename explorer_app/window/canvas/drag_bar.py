@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QResizeEvent
+from PySide6.QtGui import QKeyEvent, QMoveEvent, QResizeEvent
 from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QLayout, QLayoutItem, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
@@ -29,6 +29,8 @@ _STROKES = (
 )
 _BLOCKS = (16, 32, 64, 128)
 _ONE_LINE_PX = 860
+_LOW_PX = 290
+"""Below this height of canvas and bar together, several lines would leave no room for the picture."""
 _FREEZE_TIPS = "Invert: freeze what is free, thaw what is frozen.", "Thaw everything."
 _BLEND_TIPS = (
     "Invert the mask: the second picture shows where it did not.",
@@ -139,7 +141,7 @@ class DragBar(QWidget):
             self,
             edge_px=0,
         )
-        """Has all parts on a low screen, where several lines would leave no room for the picture."""
+        """Has all parts where several lines would leave no room for the picture."""
         self._lines.addWidget(self._one_line)
         self._is_low = False
         self._fill_lines()
@@ -160,6 +162,11 @@ class DragBar(QWidget):
         self._arrange()
         super().resizeEvent(event)
 
+    def moveEvent(self, event: QMoveEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the lines to the height of the canvas, below which the bar is."""
+        self._arrange()
+        super().moveEvent(event)
+
     def _fill_lines(self) -> None:
         """Put the parts into their lines; the buttons are at the right."""
         self._one_line.hide()
@@ -178,9 +185,10 @@ class DragBar(QWidget):
 
         Where the sliders do not fit beside each other, they are below each other.
 
-        On a low screen there is one line, and a popup for what does not fit into it.
+        Beside a low canvas and on a low screen there is one line, and a popup for what does not fit into it.
         """
-        is_low = theme.is_on_low_screen(self)
+        around = self.parentWidget()
+        is_low = theme.is_on_low_screen(self) or (around is not None and around.height() < theme.px(_LOW_PX))
         if is_low != self._is_low and not self._one_line.is_open:
             self._is_low = is_low
             if is_low:

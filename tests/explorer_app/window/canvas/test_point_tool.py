@@ -157,6 +157,19 @@ def test_the_bar_shows_every_control_in_full_beside_a_narrow_canvas(
     qtbot.waitUntil(shows_all)
 
 
+def test_the_bar_has_one_line_beside_a_low_canvas_so_that_the_picture_keeps_its_room(hand: Hand, qtbot: QtBot) -> None:
+    hand.window.canvas.setMinimumHeight(60)  # as panels squeeze it
+    for height, is_one_line in ((600, False), (240, True), (600, False)):
+        hand.window.resize(480, height)
+
+        def has_lines(is_one_line: bool = is_one_line) -> None:
+            assert hand.bar.isVisible()
+            assert (hand.bar.height() < 2 * hand.bar.close_button.height()) is is_one_line
+            assert hand.bar.rect().contains(hand.bar.close_button.mapTo(hand.bar, QPoint(1, 1)))
+
+        qtbot.waitUntil(has_lines, timeout=3000)
+
+
 @pytest.mark.parametrize(("width", "has_label"), [(340, False), (660, True)])
 def test_the_modes_keep_their_space_in_a_bar_that_is_too_narrow_for_a_label(
     hand: Hand, qtbot: QtBot, width: int, has_label: bool
