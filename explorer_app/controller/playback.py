@@ -12,6 +12,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 from explorer_app.controller.editing import Editing
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import Edit, SetParameters
+from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import ParameterError, SetParameter, parameter
 from explorer_app.session.session import Session, in_project_of
 from explorer_app.session.timeline.edits import (
@@ -228,7 +229,7 @@ class Playback(QObject):
     def animate(self, path: str) -> None:
         """Make a key of a parameter's present value at the playhead; its track is added if there is none."""
         session = self._editing.session
-        self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_label(path)}")
+        self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_name(path, session)}")
 
     def draw(self, paths: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
         """Make keys of a path drawn over parameters, from the playhead on and at the speed of drawing.
@@ -296,7 +297,7 @@ class Playback(QObject):
                 timeline = with_recorded(timeline, path, keys)
         set_once = edit.edits if isinstance(edit, SetParameters) else ()
         also = tuple(item for item in set_once if item.path not in paths)
-        return SetTimeline(timeline, f"Record {_label(paths[0])}", also)
+        return SetTimeline(timeline, f"Record {_name(paths[0], session)}", also)
 
     def drop(self, edit: Edit) -> None:
         """Forget what a gesture that was cancelled recorded; other gestures go on."""
@@ -392,8 +393,8 @@ def _goes_on(samples: Sequence[tuple[Fraction, Any]], t: Fraction, is_ping_pong:
     return is_forward or is_ping_pong if len(samples) == 1 else is_forward == (samples[-1][0] > samples[0][0])
 
 
-def _label(path: str) -> str:
+def _name(path: str, session: Session) -> str:
     try:
-        return parameter(path).label.lower()
+        return name_in_text(path, session)
     except ParameterError:
         return "parameter"

@@ -84,7 +84,7 @@ def test_the_first_ten_minutes(sit_down: Callable[..., Person], small_network: P
     taken = f"slider/{other.shown.direction}"
     person.until(lambda: person.session.timeline.track(taken) is not None)
     person.press_keys("Ctrl+Space")
-    assert person.labels[-1] == "Record slider"
+    assert person.labels[-1] == f"Record {other.label.full_text}"
     person.press_keys("Ctrl+Z")
     assert person.session.timeline.track(taken) is None
 

@@ -288,7 +288,7 @@ def test_a_recorded_gesture_becomes_few_keys_and_one_step(ramp: Harness) -> None
     assert len(track.keys) < 6
     assert (track.keys[0].value, track.keys[-1].value) == (0.0, 1.0)
     assert len(ramp.labels) == steps + 1
-    assert ramp.labels[-1] == "Record noise"
+    assert ramp.labels[-1] == "Record noise gain"
     playback.set_playing(False)
     playback.seek(Fraction(3, 5))
     assert editing.session.noise.gain == pytest.approx(0.5, abs=0.06)
@@ -342,7 +342,7 @@ def test_undo_of_a_gesture_that_is_recorded_takes_back_what_it_has_recorded(ramp
         wind(ramp, 0.1)
         editing.edit(SetParameter("noise.gain", value), False, "Knob")
     editing.undo()
-    assert ramp.labels[-1] == "Record noise"
+    assert ramp.labels[-1] == "Record noise gain"
     assert editing.session.timeline.track("noise.gain") is None
     record(ramp, 1.5, 1.6, 1.7)
     track = editing.session.timeline.track("noise.gain")
@@ -368,7 +368,7 @@ def test_a_gesture_that_goes_on_when_recording_ends_is_recorded_until_then(ramp:
     track = editing.session.timeline.track("noise.gain")
     assert track is not None
     assert [key.value for key in track.keys][-1] == pytest.approx(0.9)
-    assert ramp.labels[-1] == "Record noise"
+    assert ramp.labels[-1] == "Record noise gain"
     editing.edit(SetParameter("noise.gain", 2.0), False, "Latent")
     editing.edit(SetParameter("noise.gain", 2.0), True, "Latent")
     assert editing.session.timeline.track("noise.gain") == track, "what comes after it is no recording"
