@@ -229,7 +229,9 @@ class Playback(QObject):
     def animate(self, path: str) -> None:
         """Make a key of a parameter's present value at the playhead; its track is added if there is none."""
         session = self._editing.session
-        self._set(lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_name(path, session)}")
+        self._set(
+            lambda: with_parameter_key(session.timeline, session, path, self._time), f"Animate {_name(path, session)}"
+        )
 
     def draw(self, paths: Sequence[str], points: Sequence[tuple[float, ...]]) -> None:
         """Make keys of a path drawn over parameters, from the playhead on and at the speed of drawing.
