@@ -24,8 +24,9 @@ from explorer_app.messages import MessageLog
 from explorer_app.session.adapting import adapt, fit_edit, fit_parameters
 from explorer_app.session.edits import PLACE, Edit, GoToSeed, SetParameters
 from explorer_app.session.history import History
+from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import SetParameter
-from explorer_app.session.resolve import NO_MODULATION, Modulation, evaluate, resolve, unobserved
+from explorer_app.session.resolve import NO_MODULATION, Modulation, content_of, evaluate, resolve, unobserved
 from explorer_app.session.session import Position, Session
 from explorer_app.session.storage import SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
@@ -162,6 +163,23 @@ class Editing(QObject):
         """
         t = self._editor.time_s
         return with_walk(evaluate(evaluate(session, self.sound_of(session), t), self._modulation, self._clock()), t)
+
+    @property
+    def moved_by(self) -> str:
+        """What moves the picture's latent or edits besides the session, and what to do against it; empty if nothing.
+
+        Such as "Sound moves Sun height; switch that off in Controllers".
+        """
+        session, t = self.session, self._editor.time_s
+        content = content_of(resolve(session))
+        if content_of(resolve(self.effective)) == content:
+            return ""
+        for modulation, what in ((self.sound_of(session), "Sound"), (self._modulation, "A controller")):
+            for item in modulation.modulators:
+                moved = evaluate(session, Modulation((item,)), t if what == "Sound" else self._clock())
+                if content_of(resolve(moved)) != content:
+                    return f"{what} moves {name_in_text(item.path, session)}; switch that off in Controllers"
+        return "A walk moves the picture; mute its track in the timeline"
 
     @property
     def history(self) -> History:

@@ -24,7 +24,7 @@ from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionE
 from explorer_app.rendering.tasks.projection import ProjectionLike
 from explorer_app.session.edited_latent import TakeEditedRows, recipe_shown
 from explorer_app.session.model_files import ModelFiles
-from explorer_app.session.resolve import content_of, resolve
+from explorer_app.session.resolve import resolve
 from gpu_backend import Crop, LocalEdits, Noise, StoredLatent, Transform
 
 if TYPE_CHECKING:
@@ -243,8 +243,8 @@ class PhotoProjection(QObject):
             return "A layer is shown; go back to the picture (L) to search for a photo."
         if session.transform != Transform():
             return "A photo cannot be searched in a transformed picture; reset its transform first."
-        if content_of(resolve(self._editing.effective)) != content_of(resolve(session)):
-            return "Sound, a controller or a walk moves the picture; switch that off to search for a photo."
+        if moved_by := self._editing.moved_by:
+            return f"{moved_by} to search for a photo."
         if self._renders.model is None or self._editing.shown_latent is None:
             return "The search can start once the picture is rendered; wait a moment."
         return ""

@@ -452,8 +452,8 @@ class PointDrag(QObject):
             return "A layer is shown; go back to the picture (L) to drag its points."
         if session.transform != Transform():
             return "Points cannot be dragged in a transformed picture; reset its transform first."
-        if content_of(resolve(self._editing.effective)) != content_of(resolve(session)):
-            return "Sound, a controller or a walk moves the picture; switch that off to drag points."
+        if moved_by := self._editing.moved_by:
+            return f"{moved_by} to drag points."
         return ""
 
     @Slot()

@@ -400,7 +400,7 @@ def test_a_picture_without_a_recipe_is_a_photo_when_it_is_dropped_and_an_error_w
     [
         (SetParameter("layer", Tap("b8.conv0")), "A layer is shown"),
         (set_transform(Transform(x=0.25)), "transform"),
-        (SetTimeline(Timeline(tracks=(Track(WALK, radius=0.5, period=Fraction(1)),)), "Walk"), "a walk moves"),
+        (SetTimeline(Timeline(tracks=(Track(WALK, radius=0.5, period=Fraction(1)),)), "Walk"), "A walk moves"),
     ],
 )
 def test_no_search_begins_where_its_picture_would_not_be_shown(search: Search, change: Edit, words: str) -> None:

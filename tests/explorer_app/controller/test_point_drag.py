@@ -18,8 +18,10 @@ from explorer_app.session.edited_latent import edited_latent
 from explorer_app.session.edits import PLACE, AddBend, AddBlend, AddSources, GoToSeed, set_transform
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.picture_mask import painted
-from explorer_app.session.resolve import resolve, resolve_blend
+from explorer_app.session.resolve import NO_MODULATION, Modulation, Modulator, resolve, resolve_blend
 from explorer_app.session.session import Position, Source
+from explorer_app.session.timeline.edits import SetTimeline, with_track
+from explorer_app.session.tracks import WALK, Track
 from gpu_backend import (
     MASK_SIDE,
     Bend,
@@ -34,6 +36,16 @@ from gpu_backend import (
 )
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_drag import FakeDragMaker, FakeDragRenders
+
+
+@dataclass
+class Fixed:
+    """A curve of one value."""
+
+    value: float
+
+    def at(self, t: float) -> float:
+        return self.value
 
 
 @dataclass
@@ -436,6 +448,32 @@ def test_an_obstacle_is_reported_in_a_sentence(hand: Hand, change: object, words
     assert not hand.drag.begin((4.0, 4.0))
     assert words in hand.harness.said(Level.WARNING)[-1]
     assert hand.drag.phase == "rest"
+
+
+def test_what_moves_the_picture_is_named_where_no_stroke_can_begin(hand: Hand) -> None:
+    editing = hand.harness.controller.editing
+    idle = Modulator("noise.gain", Fixed(0.5))
+    moving = Modulation((idle, Modulator("slider/sefa/1", Fixed(1.0))))
+
+    def refusal() -> str:
+        assert not hand.drag.begin((4.0, 4.0))
+        return hand.harness.said(Level.WARNING)[-1]
+
+    editing.sound_of = lambda session: moving
+    assert refusal() == "Sound moves Direction 2; switch that off in Controllers to drag points."
+    editing.sound_of = lambda session: NO_MODULATION
+    editing.sample_with(lambda session: moving)
+    editing.follow_inputs()
+    hand.harness.until(lambda: editing.moved_by)
+    assert refusal() == "A controller moves Direction 2; switch that off in Controllers to drag points."
+    assert hand.harness.controller.photo_projection.obstacle.endswith("in Controllers to search for a photo.")
+    editing.sample_with(lambda session: NO_MODULATION)
+    editing.follow_inputs()
+    hand.harness.until(lambda: not editing.moved_by)
+    walk = Track(WALK, period=Fraction(4), radius=0.5)
+    editing.edit(SetTimeline(with_track(editing.session.timeline, walk)))
+    editing.advance(Fraction(1), live=False)
+    assert refusal() == "A walk moves the picture; mute its track in the timeline to drag points."
 
 
 def test_a_drag_that_cannot_be_made_says_why_and_leaves_everything(hand: Hand) -> None:
