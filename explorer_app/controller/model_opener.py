@@ -150,8 +150,10 @@ class ModelOpener(QObject):
         beside
             Folder of the picture or session that was made with it, where a file of its name is looked for last.
         """
-        recent = [item.path for item in self._settings.values.recent_models if item.model_id == model.model_id]
-        for place in (*recent, model.path):
+        recent = [item for item in self._settings.values.recent_models if item.model_id == model.model_id]
+        # Of equal files, that of its name: beside another one there may be other directions.
+        recent.sort(key=lambda item: item.name != model.name)
+        for place in (*(item.path for item in recent), model.path):
             if place and is_regular_file(Path(place)):
                 return Path(place)
         known = self._places.find(model)
@@ -240,9 +242,17 @@ class ModelOpener(QObject):
 
     def _last_path(self, last: ModelReference) -> Path | None:
         """Return the path of the last session's model, else of the last one; None if the file is gone."""
-        if last.model_id:
-            return self.known_path(last)
         place = self._settings.values.last_model
+        if last.model_id:
+            named = [
+                item.path
+                for item in self._settings.values.recent_models
+                if (item.model_id, item.name) == (last.model_id, last.name)
+            ]
+            was_bundled = not place and self._bundled is not None and self._bundled.stem == last.name
+            if was_bundled and not named:
+                return self._bundled
+            return Path(place) if place in named and is_regular_file(Path(place)) else self.known_path(last)
         return Path(place) if place and is_regular_file(Path(place)) else None
 
     def _stop_expecting(self) -> None:

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import ModelReference, Position, Source
 from gpu_backend import DeviceError, Latent, Model, Recipe, StoredLatent, Truncation
 from tests.helpers.controller_harness import Harness
+from tests.helpers.fake_renderer import Library
 
 
 def test_a_start_opens_the_bundled_model(open_harness: Harness) -> None:
@@ -69,6 +71,26 @@ def test_the_last_model_comes_back_at_the_next_start(open_harness: Harness) -> N
     again.start()
     assert again.controller.engine.model.facts is not None
     assert again.controller.engine.model.facts.name == "dogs"
+    again.close()
+
+
+@pytest.mark.parametrize("names", [("dogs", "cats"), ("cats", "dogs"), ("dogs", "birds"), ("birds", "dogs")])
+def test_of_equal_files_that_which_was_open_comes_back_with_the_directions_beside_it(
+    harness: Harness, names: tuple[str, ...]
+) -> None:
+    class EqualFiles(Library):
+        def __call__(self, path: Path, **how: Any) -> Model:
+            model = super().__call__(path, **how)
+            return replace(model, facts=replace(model.facts, model_id="5" * 64))
+
+    harness.library = EqualFiles()
+    harness.start()
+    for name in names:
+        harness.open(name)
+    again = harness.reopened()
+    again.start()
+    assert again.controller.engine.model.facts is not None
+    assert again.controller.engine.model.facts.name == names[-1]
     again.close()
 
 
