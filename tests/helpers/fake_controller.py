@@ -426,6 +426,10 @@ class FakeEditing(QObject):
         return session
 
     @property
+    def moved_by(self) -> str:
+        return ""
+
+    @property
     def is_gesturing(self) -> bool:
         return self._before is not None
 
