@@ -89,7 +89,9 @@ class Autosave(QObject):
         """Sessions that the file of kept sessions may still hold, although this window removed them."""
         self._is_closing = False
         self._told = ""
-        """The last message about a write that failed; empty once everything is written."""
+        """Why nothing can be written, or the last write failed; empty once everything is written."""
+        self._elsewhere: tuple[tuple[HistoryEntry, ...], int, KeptSessions] | None = None
+        """Steps, position and kept sessions that the user has saved to a file of their own last."""
         self._merged.connect(self._take_merged, Qt.ConnectionType.QueuedConnection)
         self._written.connect(self._take_written, Qt.ConnectionType.QueuedConnection)
         self._failed.connect(self._take_failure, Qt.ConnectionType.QueuedConnection)
@@ -115,17 +117,27 @@ class Autosave(QObject):
     @property
     def problem(self) -> str:
         """Why something cannot be written at present, as a sentence; empty if everything is written, or will be."""
-        return self._told
+        return self._told if self._folder is not None or self._would_lose else ""
+
+    @property
+    def _would_lose(self) -> bool:
+        """Whether there are steps or kept sessions that no file has, while there is no folder for them."""
+        if self._history is None:
+            return False
+        entries, position, kept = self._history.entries, self._history.position, self._kept or ()
+        return (len(entries) > 1 or bool(kept)) and (entries, position, kept) != self._elsewhere
+
+    def note_elsewhere(self, history: History, kept: KeptSessions) -> None:
+        """Remember what the user has saved to a file of their own: without a folder it is not lost."""
+        self._elsewhere = history.entries, history.position, kept
 
     def load(self) -> Session | None:
         """Return the last session, None if there is none or it is broken; begin to read history and kept sessions."""
         self._folder = self._claimed()
         if self._folder is None:
             return None
-        path, shared = self._folder.path, self._folder.shared
-        self._worker.fetch(lambda: self._read(path / "history.loom"), self._take_history)
-        self._worker.fetch(lambda: self._read_kept(shared / "kept.loom"), self._take_kept)
-        session = path / "session.loom"
+        self._read_former(self._folder)
+        session = self._folder.path / "session.loom"
         if not session.exists():
             return None
         try:
@@ -138,7 +150,7 @@ class Autosave(QObject):
 
     def remember(self, session: Session, history: History, time_s: float = 0.0) -> None:
         """Save a session, the history's steps and the playhead's time soon. A later change does not put it off."""
-        if self._folder is not None:
+        if self._state is not None:
             self._session, self._history, self._session_s = session, history, time_s
             self._start_timer()
 
@@ -149,7 +161,7 @@ class Autosave(QObject):
 
     def keep(self, kept: KeptSessions) -> None:
         """Save the kept sessions soon."""
-        if self._folder is not None:
+        if self._state is not None:
             self._kept = kept
             # Now: what other windows kept may arrive before the write, and `kept` does not hold it.
             self._removed = self._known.difference(item.session for item in kept)
@@ -182,7 +194,13 @@ class Autosave(QObject):
 
     @Slot()
     def write_again(self) -> None:
-        """Try once more to write what the system refused."""
+        """Try once more to write what the system refused, and to get a folder if there is none."""
+        if self._folder is None and self._told:
+            self._folder = self._claimed()
+            if self._folder is not None:
+                self._is_history_loaded = not (self._folder.path / "history.loom").exists()
+                self._read_former(self._folder)
+                self.flush()
         with self._lock:
             unsaved = tuple(self._unsaved.items())
         for name, write in unsaved:
@@ -214,8 +232,16 @@ class Autosave(QObject):
         except OSError as error:
             folder, why = None, error.strerror or str(error)
         if folder is None:
-            self._messages.warning(f"This session cannot be kept in {self._state} ({why}); save it before you close.")
+            self._told = f"This session cannot be kept in {self._state} ({why})."
+            if not self._is_closing:
+                self._messages.warning(f"{self._told[:-1]}; save it before you close.")
         return folder
+
+    def _read_former(self, folder: StateFolder) -> None:
+        """Begin to read the history and the kept sessions of former runs."""
+        path, shared = folder.path, folder.shared
+        self._worker.fetch(lambda: self._read(path / "history.loom"), self._take_history)
+        self._worker.fetch(lambda: self._read_kept(shared / "kept.loom"), self._take_kept)
 
     def _read(self, path: Path) -> SessionFile | None:
         """Read a file, on the worker's thread."""

@@ -28,7 +28,7 @@ from explorer_app.session.parameter_names import name_in_text
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.resolve import NO_MODULATION, Modulation, content_of, evaluate, resolve, unobserved
 from explorer_app.session.session import Position, Session
-from explorer_app.session.storage import SessionFile
+from explorer_app.session.storage import KeptSessions, SessionFile
 from explorer_app.session.timeline.edits import TIMELINE, SetTimeline
 from explorer_app.session.timeline.evaluation import changed_tracks, keyed_at, moves_something, with_walk
 from explorer_app.session.tracks import Timeline
@@ -498,6 +498,10 @@ class Editing(QObject):
         if message:
             self._messages.info(message)
         self._show()
+
+    def note_saved(self, history: History, kept: KeptSessions) -> None:
+        """Remember that the user has saved this history and what was kept to a file of their own."""
+        self._autosave.note_elsewhere(history, kept)
 
     def save_now(self) -> None:
         """Write the session at once, and again what the system refused to write."""

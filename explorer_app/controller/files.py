@@ -238,6 +238,7 @@ class Files(QObject):
 
         def take(_: None) -> None:
             self._messages.info(f"Saved {path.name}.")
+            self._editing.note_saved(history, kept)
             if self._project_count == count:  # else another project was opened meanwhile
                 self._set_project(path)
 

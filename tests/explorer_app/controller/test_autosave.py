@@ -286,6 +286,28 @@ def test_a_state_folder_that_cannot_be_made_is_reported_and_stops_nothing(harnes
     harness.rest()
 
 
+def test_without_a_folder_nothing_is_lost_at_the_end_without_a_question(harness: Harness) -> None:
+    harness.state.write_text("in the way")
+    harness.start()
+    editing = harness.controller.editing
+    assert not editing.unsaved, "nothing was done yet"
+    harness.drag(1.0)
+    assert "cannot be kept" in editing.unsaved
+    harness.controller.files.save_session(harness.folder / "evening.loom")
+    harness.until(lambda: not editing.unsaved)
+    star(harness, 3)
+    assert "cannot be kept" in editing.unsaved, "this is in no file"
+    editing.save_now()
+    assert "cannot be kept" in editing.unsaved
+    harness.state.unlink()
+    editing.save_now()
+    harness.until(lambda: not editing.unsaved)
+    assert load_session(harness.state / "session.loom").position.x == 3.0
+    harness.until(lambda: saved_seeds(harness) == {3.0})
+    harness.until((harness.state / "history.loom").exists)
+    assert len(load_session_file(harness.state / "history.loom").steps) == len(harness.labels)
+
+
 def test_a_session_keeps_no_path_of_this_machine(open_harness: Harness) -> None:
     harness = open_harness
     star(harness, 3)
