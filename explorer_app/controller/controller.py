@@ -321,9 +321,13 @@ class Controller(QObject):
 
     @Slot()
     def _open_inputs(self) -> None:
-        """Open the inputs of the last start once the first picture is there: their libraries take a while."""
+        """Open the inputs of the last start once the first picture is there: their libraries take a while.
+
+        The project's file is read then, too.
+        """
         if not self._is_closed:
             self.live.inputs.restore()
+            self.files.compare_project()
             self.photo_projection.offer_unfinished()
 
     def _open_model(self, path: Path) -> None:

@@ -38,6 +38,9 @@ from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_sessio
 from explorer_app.settings import Settings
 from gpu_backend import MAX_KEPT, LoomError, ModelFacts, StoredLatent
 
+_Project = tuple[Path | None, Session | None]
+"""A `.loom` file, and the step that it ends with; None for none, or if that is not known."""
+
 _OF_MACHINE = ("export.threads",)
 """Choices that belong to a machine and not to a project."""
 
@@ -60,7 +63,7 @@ class Files(QObject):
     sheet_opened = Signal(Path, object)
     """A sheet was read: its path and its `SheetDocument`."""
     project_changed = Signal()
-    """`project` is another file now."""
+    """`project` is another file now, or `is_changed` differs."""
 
     def __init__(
         self,
@@ -87,9 +90,13 @@ class Files(QObject):
         self._fetch_rows = fetch_rows
         self._place = place
         self._project: Path | None = None
+        self._saved: Session | None = None
+        """The step that the project's file ends with; None if that is not known."""
+        self._was_changed = False
         self._project_count = 0
-        self._projects: dict[int, tuple[Path | None, Path | None]] = {}
+        self._projects: dict[int, tuple[_Project, _Project]] = {}
         """Number of the first step of an opened project -> the project before it, and itself."""
+        editing.history_changed.connect(self._follow_history)
         editing.project_left.connect(self._follow_project)
         self._model.failed.connect(self._model_failed)
         editing.stepped.connect(self._follow_model)
@@ -99,15 +106,50 @@ class Files(QObject):
         """The `.loom` file that was opened or saved last, also before the last start; None in a new session."""
         return self._project
 
+    @property
+    def is_changed(self) -> bool:
+        """Whether the present step is another one than that which the project's file ends with, as far as is known."""
+        step = self._editing.history.current
+        return self._saved is not None and step is not None and step.session != self._saved
+
     def restore_project(self) -> None:
         """The session of the last run is shown again: so is its project."""
         self._project = self._place.read()
         self.project_changed.emit()
 
-    def _set_project(self, path: Path | None) -> None:
+    def compare_project(self) -> None:
+        """Read the project of the last run, so that `is_changed` knows what its file ends with."""
+        path, count = self._project, self._project_count
+        if path is None:
+            return
+
+        def read() -> Session | None:
+            try:
+                file = load_session_file(path)
+            except LoomError:
+                return None  # it was moved, or is damaged; opening it says so
+            return file.steps[file.position][0] if file.position >= 0 else file.session
+
+        def take(saved: Session | None) -> None:
+            if self._project_count == count and self._saved is None:  # else it was saved meanwhile
+                self._saved = saved
+                self._follow_history()
+
+        self._worker.fetch(read, take)
+
+    def _set_project(self, project: _Project) -> None:
+        path, self._saved = project
         if path != self._project:
-            self._project = path
+            self._project, self._was_changed = path, self.is_changed
             self._place.remember(path)
+            self.project_changed.emit()
+        else:
+            self._follow_history()
+
+    @Slot()
+    def _follow_history(self) -> None:
+        if self.is_changed != self._was_changed:
+            self._was_changed = self.is_changed
             self.project_changed.emit()
 
     # -- models -----------------------------------------------------------------------------------------------------
@@ -240,7 +282,7 @@ class Files(QObject):
             self._messages.info(f"Saved {path.name}.")
             self._editing.note_saved(history, kept)
             if self._project_count == count:  # else another project was opened meanwhile
-                self._set_project(path)
+                self._set_project((path, None if history.current is None else history.current.session))
 
         self._worker.fetch(write, take, failed=f"{path.name} could not be saved", about=path)
 
@@ -401,12 +443,14 @@ class Files(QObject):
 
     def _begin_project(self, project: Path | None, restore: Callable[[], None]) -> None:
         """Show another project by `restore`; undoing its first step leads back to the present one."""
-        number, former = self._editing.history.next_number, self._project
+        number, former = self._editing.history.next_number, (self._project, self._saved)
         restore()
+        step = self._editing.history.current
+        opened = project, None if project is None or step is None else step.session
         if self._editing.history.next_number > number:
-            self._projects[number] = former, project
+            self._projects[number] = former, opened
         self._project_count += 1
-        self._set_project(project)
+        self._set_project(opened)
 
     @Slot(int, bool)
     def _follow_project(self, number: int, is_undone: bool) -> None:

@@ -31,6 +31,7 @@ class FakeFiles(QObject):
         self._calls = calls
         self._model = model
         self.project: Path | None = None
+        self.is_changed = False
 
     def open_model(self, path: Path | str | None = None) -> None:
         self._calls.append(("open_model", path))

@@ -65,9 +65,10 @@ class Bars(QObject):
 
     @Slot()
     def _show_title(self) -> None:
-        """Show the project's file, the model and the program."""
+        """Show the project's file, with a star if it lacks changes, the model and the program."""
         facts, project = self._engine.model.facts, self._files.project
-        names = [printable(project.name)] if project is not None else []
+        star = "*" if self._files.is_changed else ""
+        names = [printable(project.name) + star] if project is not None else []
         names += [printable(facts.name)] if facts is not None else []
         self._window.setWindowTitle(" – ".join([*names, "Latent Loom"]))
 

@@ -191,6 +191,42 @@ def test_the_project_that_was_opened_or_saved_last_is_known_until_a_new_session(
     assert files.project is None
 
 
+def test_a_project_is_changed_by_steps_after_the_one_that_its_file_ends_with(open_harness: Harness) -> None:
+    files, editing, path = (
+        open_harness.controller.files,
+        open_harness.controller.editing,
+        open_harness.folder / "a.loom",
+    )
+    told: list[bool] = []
+    files.project_changed.connect(lambda: told.append(files.is_changed))
+    editing.edit(GoToSeed(3))
+    assert not files.is_changed, "it is no project"
+    files.save_session(path)
+    open_harness.until(lambda: files.project == path)
+    editing.edit(GoToSeed(4))
+    assert files.is_changed
+    editing.undo()
+    assert not files.is_changed
+    editing.redo()
+    assert told == [False, True, False, True]
+    files.new_session()
+    assert not files.is_changed
+    editing.undo()
+    assert files.is_changed, "of the project that is back"
+    for is_saved in (False, True):
+        if is_saved:
+            files.save_session(path)
+            open_harness.until(lambda: not files.is_changed)
+        open_harness = open_harness.reopened()
+        open_harness.start()
+        files = open_harness.controller.files
+        open_harness.until(lambda files=files, is_saved=is_saved: files._saved and files.is_changed is not is_saved)
+    files.open(path)
+    open_harness.until(lambda: open_harness.labels[-1] == "Restore")
+    assert not files.is_changed
+    open_harness.close()
+
+
 def test_the_session_of_the_last_start_knows_its_project(open_harness: Harness) -> None:
     open_harness.controller.files.save_session(open_harness.folder / "häuser.loom")
     second = open_harness.reopened()  # before the message that it was saved

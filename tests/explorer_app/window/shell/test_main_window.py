@@ -42,7 +42,10 @@ def test_its_title_names_the_project(window: MainWindow, controller: FakeControl
     controller.files.project = Path("/films/häuser\n.loom")
     controller.files.project_changed.emit()
     assert window.windowTitle() == r"häuser\n.loom – Landscapes 256 – Latent Loom"
-    controller.files.project = None
+    controller.files.is_changed = True
+    controller.files.project_changed.emit()
+    assert window.windowTitle().startswith(r"häuser\n.loom* – ")
+    controller.files.project, controller.files.is_changed = None, False
     controller.files.project_changed.emit()
     assert window.windowTitle() == "Landscapes 256 – Latent Loom"
 
