@@ -6,8 +6,8 @@ from collections.abc import Callable
 from typing import cast
 
 from PySide6.QtCore import QSize, Signal, Slot
-from PySide6.QtGui import QKeyEvent, QMoveEvent, QResizeEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QLayout, QLayoutItem, QPushButton, QWidget
+from PySide6.QtGui import QKeyEvent, QMoveEvent, QResizeEvent, QShowEvent
+from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
 from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
@@ -129,6 +129,7 @@ class DragBar(QWidget):
         modes, choices = (self.modes, self.strokes), (self.rows, self.block)
         amounts = (self.reconstruct, self.brush_size, self.softness)
         buttons = (self.keys, self.clear, self.invert, self.clear_mask)
+        self._amount_parts: tuple[QWidget, ...] = amounts
         self._parts: tuple[tuple[QBoxLayout, tuple[QWidget, ...]], ...] = (
             (self._choices, (*modes, self.rows_label, *choices)),
             (self._amounts, amounts),
@@ -167,6 +168,11 @@ class DragBar(QWidget):
         self._arrange()
         super().moveEvent(event)
 
+    def showEvent(self, event: QShowEvent) -> None:  # noqa: N802 - Qt's name
+        """Fit the lines to the height of the canvas, which counts while the bar is to be seen."""
+        self._arrange()
+        super().showEvent(event)
+
     def _fill_lines(self) -> None:
         """Put the parts into their lines; the buttons are at the right."""
         self._one_line.hide()
@@ -187,7 +193,7 @@ class DragBar(QWidget):
 
         Beside a low canvas and on a low screen there is one line, and a popup for what does not fit into it.
         """
-        around = self.parentWidget()
+        around = self.parentWidget() if self.isVisible() else None
         is_low = theme.is_on_low_screen(self) or (around is not None and around.height() < theme.px(_LOW_PX))
         if is_low != self._is_low and not self._one_line.is_open:
             self._is_low = is_low
@@ -213,7 +219,9 @@ class DragBar(QWidget):
         label = self.rows_label.sizeHint().width() + self._choices.spacing() if self.rows_label.isHidden() else 0
         has_room = self._choices.sizeHint().width() + label <= room
         self.rows_label.setVisible(has_room and self._brush.mode == "points")  # the button says what it is for
-        amounts = [item.minimumSize().width() for item in _items(self._amounts) if not item.isEmpty()]
+        # Not of the items of the layout: Python would keep those that Qt deletes when their parts change lines, and
+        # would take Qt's next objects at their addresses for them.
+        amounts = [part.minimumWidth() for part in self._amount_parts if part not in absent]
         beside = sum(amounts) + self._amounts.spacing() * len(amounts)
         self._amounts.setDirection(ways.TopToBottom if beside > room else ways.LeftToRight)
         needed = self._choices.minimumSize().width() + beside
@@ -285,8 +293,3 @@ class DragBar(QWidget):
     def _pick_rows(self) -> None:
         if self._resolutions:
             self.picker.open_for("Dragging", self._shown_rows(), self._resolutions, below(self.rows))
-
-
-def _items(layout: QLayout) -> list[QLayoutItem]:
-    """Return the items of a layout in their order."""
-    return [item for index in range(layout.count()) if (item := layout.itemAt(index)) is not None]

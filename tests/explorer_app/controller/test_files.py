@@ -216,7 +216,7 @@ def test_a_project_is_changed_by_steps_after_the_one_that_its_file_ends_with(ope
     for is_saved in (False, True):
         if is_saved:
             files.save_session(path)
-            open_harness.until(lambda: not files.is_changed)
+            open_harness.until(lambda files=files: not files.is_changed)
         open_harness = open_harness.reopened()
         open_harness.start()
         files = open_harness.controller.files

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from dataclasses import dataclass
 from itertools import combinations, count
 
@@ -9,7 +10,7 @@ import pytest
 from PySide6.QtCore import QPoint, QPointF, QRect, Qt
 from PySide6.QtGui import QColor
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QApplication, QLayout, QLayoutItem, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.controller.drag_points import LOST
@@ -168,6 +169,18 @@ def test_the_bar_has_one_line_beside_a_low_canvas_so_that_the_picture_keeps_its_
             assert hand.bar.rect().contains(hand.bar.close_button.mapTo(hand.bar, QPoint(1, 1)))
 
         qtbot.waitUntil(has_lines, timeout=3000)
+
+
+def test_the_bar_keeps_no_items_of_its_lines_which_qt_deletes(hand: Hand) -> None:
+    def kept() -> list[object]:
+        return [item for item in gc.get_objects() if isinstance(item, QLayoutItem) and not isinstance(item, QLayout)]
+
+    before = len(kept())
+    hand.window.canvas.setMinimumHeight(60)
+    for width, height in ((480, 600), (480, 240), (900, 600), (300, 240)):
+        hand.window.resize(width, height)
+        QApplication.processEvents()
+    assert len(kept()) == before, "Qt's next objects at their addresses would be taken for them"
 
 
 @pytest.mark.parametrize(("width", "has_label"), [(340, False), (660, True)])
