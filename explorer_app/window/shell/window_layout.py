@@ -41,6 +41,7 @@ class WindowLayout:
         self._settings = settings
         self._actions = actions
         self._had_panels = True
+        self._is_restored = False
         self.is_picture_alone = False
 
     def restore_geometry(self) -> None:
@@ -55,6 +56,7 @@ class WindowLayout:
         """Give the docks their stored places; the window has been shown."""
         values = self._settings.values
         self._area.workspace.restore(values.layouts, values.workspace)
+        self._is_restored = True
 
     def set_picture_alone(self, on: bool) -> None:
         """Fill the screen with the canvas, or restore the window."""
@@ -76,8 +78,11 @@ class WindowLayout:
         self._area.canvas.setFocus()
 
     def remember(self) -> None:
-        """Put geometry and docks among the preferences, unless panels are hidden at present."""
-        if not self.is_picture_alone and self._actions["panels"].isChecked():
+        """Put geometry and docks among the preferences, unless panels are hidden at present.
+
+        A start that failed has not shown the stored ones, which stay then.
+        """
+        if self._is_restored and not self.is_picture_alone and self._actions["panels"].isChecked():
             self._settings.change(
                 window_geometry=bytes(self._window.saveGeometry().toBase64().data()).decode("ascii"),
                 workspace=self._area.workspace.name,

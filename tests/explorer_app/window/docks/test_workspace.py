@@ -199,6 +199,24 @@ def test_steps_are_measured_only_while_the_performance_panel_is_seen(
     assert calls(controller, "set_measuring")[-1] == ("set_measuring", True)
 
 
+def test_a_start_that_fails_leaves_the_stored_layouts_alone(
+    controller: FakeController, settings: Settings, messages: MessageLog, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings.change(layouts={"measure": "of the last start"}, workspace="measure")
+    window = MainWindow(controller, settings, messages)  # type: ignore[arg-type]
+    qtbot.addWidget(window)
+
+    def fail(handle: object) -> None:
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(window.input_age, "watch", fail)
+    with pytest.raises(RuntimeError):
+        window.show_restored()
+    window.remember_layout()
+    window.close_now()
+    assert (settings.values.layouts, settings.values.workspace) == ({"measure": "of the last start"}, "measure")
+
+
 def test_a_broken_layout_in_the_settings_does_not_stop_the_window(
     make: Make, controller: FakeController, settings: Settings
 ) -> None:
