@@ -174,10 +174,10 @@ class Editing(QObject):
         content = content_of(resolve(session))
         if content_of(resolve(self.effective)) == content:
             return ""
-        for modulation, what in ((self.sound_of(session), "Sound"), (self._modulation, "A controller")):
+        sound, controllers = self.sound_of(session), self._modulation
+        for what, modulation, at_s in (("Sound", sound, t), ("A controller", controllers, self._clock())):
             for item in modulation.modulators:
-                moved = evaluate(session, Modulation((item,)), t if what == "Sound" else self._clock())
-                if content_of(resolve(moved)) != content:
+                if content_of(resolve(evaluate(session, Modulation((item,)), at_s))) != content:
                     return f"{what} moves {name_in_text(item.path, session)}; switch that off in Controllers"
         return "A walk moves the picture; mute its track in the timeline"
 
