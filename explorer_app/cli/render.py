@@ -29,12 +29,13 @@ from explorer_app.cli.render_options import (
 )
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
-from explorer_app.cli.sheet import check_sheets, write_sheets
+from explorer_app.cli.sheet import check_sheets, sheet_paths, write_sheets
 from explorer_app.cli.source import Source, read_sources
 from explorer_app.cli.stills import render_stills
 from explorer_app.exporting.formats.picture_format import PictureFormat
 from explorer_app.exporting.keyframes import Keyframe
 from explorer_app.exporting.manifest import read_manifest
+from explorer_app.exporting.picture import has_recipe
 from explorer_app.exporting.sequence import MAX_KEYS, SequenceSettings
 from explorer_app.exporting.writers import usual_threads
 from explorer_app.session.adapting import adapt, fit_request
@@ -73,8 +74,10 @@ def run(words: Sequence[str], console: Console) -> int:
     if options.path:
         return _render_all(_settings(sources, options, form, model.facts), model, options, console)
     targets = _targets(sources, options.outdir, form.ending)
+    _check_replaced(targets, "--outdir", options)
     if options.sheet is not None:
         check_sheets(options, sources, targets, model.facts.resolution)
+        _check_replaced(sheet_paths(options, len(targets)), "--sheet", options)
     files = dict(zip(targets, sources, strict=True))  # a seed that is named twice is one
     if is_for_farm(options):
         for settings in _stills(list(files.values()), list(files), options, form, model.facts):
@@ -234,6 +237,21 @@ def _targets(sources: Sequence[Source], folder: Path, ending: str) -> list[Path]
         targets.append(target)
         taken.add(target)
     return targets
+
+
+def _check_replaced(targets: Sequence[Path], place: str, options: argparse.Namespace) -> None:
+    """Raise UsageError if an output file exists that Latent Loom did not save, unless --overwrite is given.
+
+    `place` is the option that chooses another file.
+    """
+    if options.overwrite:
+        return
+    for target in targets:
+        if target.exists() and not has_recipe(target):
+            raise UsageError(
+                f"{target} exists, and Latent Loom did not save it; choose another {place}, "
+                "or replace it with --overwrite."
+            )
 
 
 def _stills(

@@ -67,12 +67,10 @@ _OF_SEEDS = ("trunc", "trunc_cutoff", "class_text")
 _VIDEO = ("fps", "codec", "encoder")
 _FILES = ("form", "quality", "compression", "size", "dpi", "background", "video", *_VIDEO)
 _PROJECT_ONLY = ("start", "end")
-_PATH_ONLY = ("frames", "loop", "name", "overwrite")
-_SEQUENCE = ("name", "overwrite")
-"""Options of a path and of a project."""
+_PATH_ONLY = ("frames", "loop", "name")
 _ALL_BUT_RESUME = (
     *("seeds", "sources", "project", "outdir", "sheet", "grid", "path"),
-    *(*_FILES, *_SEED_ONLY, *_PATH_ONLY, *_PROJECT_ONLY),
+    *(*_FILES, *_SEED_ONLY, *_PATH_ONLY, *_PROJECT_ONLY, "overwrite"),
 )
 _PRINT_DPI = 300
 """Usual for photographs in print."""
@@ -115,6 +113,12 @@ def parser() -> Parser:
         type=grid,
         metavar="CxR",
         help="columns and rows of --sheet, with pictures at full size; further pictures fill further sheets",
+    )
+    made.add_argument(
+        "--overwrite",
+        action="store_true",
+        default=None,
+        help="replace a different sequence of that name, or files that Latent Loom did not save",
     )
     files = made.add_argument_group("files")
     files.add_argument(
@@ -209,16 +213,16 @@ def parser() -> Parser:
     path.add_argument(
         "--name", metavar="NAME", help="files are NAME_00000.png and so on (default: path, or the project)"
     )
-    path.add_argument(
-        "--overwrite", action="store_true", default=None, help="replace a different sequence of that name"
-    )
     return made
 
 
 def check_options(options: argparse.Namespace) -> None:
     """Refuse what does not go together before anything is opened."""
-    if [options.seeds, options.sources, options.project].count(None) != 2:
+    given_sources = [flag(name) for name in ("seeds", "sources", "project") if getattr(options, name) is not None]
+    if not given_sources:
         raise UsageError("One of --seeds, --from and --project must be given; see latentloom render --help.")
+    if len(given_sources) > 1:
+        raise UsageError(f"{' and '.join(given_sources)} cannot be given together; leave out all but one of them.")
     _check_project(options)
     _check_video(options)
     _check_jobs(options)
@@ -236,7 +240,7 @@ def check_options(options: argparse.Namespace) -> None:
                 )
     if options.path is None:
         for name in _PATH_ONLY:
-            if options.project is not None and name in _SEQUENCE:
+            if options.project is not None and name == "name":
                 continue
             if getattr(options, name) is not None:
                 raise UsageError(f"{flag(name)} belongs to a sequence; give --path too.")

@@ -61,6 +61,17 @@ def write_picture(
     write_output(path, encode_picture(frame, PictureDocument(frame.request, model_name, session), form, size), disk)
 
 
+def has_recipe(path: Path) -> bool:
+    """Return whether a file is a picture or a sheet that Latent Loom saved."""
+    from explorer_app.exporting.formats.codecs import scan_picture  # when the first picture is read
+
+    try:
+        scan = scan_picture(path, PICTURE_LIMITS.nbytes)
+    except PictureError:
+        return False
+    return scan.text is not None or bool(scan.text_problem)
+
+
 def read_picture(path: Path) -> PictureDocument:
     """Return the recipe that a picture holds.
 

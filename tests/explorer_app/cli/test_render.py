@@ -332,6 +332,22 @@ def test_a_picture_never_takes_the_place_of_its_source(command: Command, tmp_pat
     assert "Two pictures" in command("render", "--from", *twice, "--outdir", tmp_path / "c").sentence
 
 
+def test_only_pictures_of_latent_loom_are_replaced_without_overwrite(command: Command, tmp_path: Path) -> None:
+    words = ("render", "--seeds", "1", "--outdir", tmp_path, "--sheet", tmp_path / "all.jpg")
+    for name, place in (("seed0001.png", "--outdir"), ("all.jpg", "--sheet")):
+        Image.new("RGB", (4, 4)).save(tmp_path / name)
+        before = (tmp_path / name).read_bytes()
+        assert command(*words).sentence == (
+            f"{tmp_path / name} exists, and Latent Loom did not save it; "
+            f"choose another {place}, or replace it with --overwrite."
+        )
+        assert names(tmp_path) == [name]
+        assert (tmp_path / name).read_bytes() == before
+        assert command(*words, "--overwrite").status == 0
+        assert command(*words).status == 0, "its own pictures are rendered again"
+        (tmp_path / "seed0001.png").unlink()
+
+
 def test_a_network_with_classes_says_what_happens_without_one(command: Command, networks: Path, tmp_path: Path) -> None:
     network = networks / "labelled.safetensors"
     outcome = command("render", "--network", network, "--seeds", "0-2", "--outdir", tmp_path)
@@ -346,7 +362,7 @@ def test_a_network_with_classes_says_what_happens_without_one(command: Command, 
     [
         ("--seeds 1", "--outdir"),
         ("--outdir {0}", "One of --seeds, --from"),
-        ("--outdir {0} --seeds 1 --from x.png", "One of --seeds, --from"),
+        ("--outdir {0} --seeds 1 --from x.png", "--seeds and --from cannot be given together; leave out all but one"),
         ("--outdir {0} --seeds 5-1", "argument --seeds: a range of seeds must ascend, but 5-1 does not"),
         ("--outdir {0} --seeds 1 --trunc high", "argument --trunc: expected a number, not 'high'"),
         ("--outdir {0} --seeds 1 --noise-mode loud", "--noise-mode"),
