@@ -17,6 +17,8 @@ from gpu_backend import LoomError, printable, printable_lines, printable_sentenc
 
 _AS_IN_NAMES = "latentloom.as_in_names"
 """Name of the error handler that writes letters in UTF-8, as file names have them in the locale C."""
+_GAP = "..."
+_UNKNOWN_COLUMNS = 1 << 16
 
 
 class OutputError(LoomError):
@@ -55,8 +57,9 @@ class Console:
 
     def _progress(self, text: str) -> None:
         if self._is_terminal:
-            text = printable_sentence(text)
-            self._write("\r" + text.ljust(self._pending))
+            room = self._columns() - 1  # a full line would make some terminals begin another
+            text = _fitted(printable_sentence(text), room)
+            self._write("\r" + text.ljust(min(self._pending, room)))
             self._pending = len(text)
         else:
             self.note(text)
@@ -116,6 +119,13 @@ class Console:
             sys.stdout.write(text)
             sys.stdout.flush()
 
+    def _columns(self) -> int:
+        """Return the width of the terminal in characters; a large number if it does not say."""
+        with contextlib.suppress(OSError, ValueError):
+            if self._stream is not None:
+                return os.get_terminal_size(self._stream.fileno()).columns or _UNKNOWN_COLUMNS
+        return _UNKNOWN_COLUMNS
+
     def _write(self, text: str) -> None:
         if self._stream is None:
             return
@@ -126,6 +136,15 @@ class Console:
             raise
         except (OSError, ValueError):  # full, or closed
             self._stream = None
+
+
+def _fitted(text: str, room: int) -> str:
+    """Return text of at most `room` characters, at least four: its middle is left out."""
+    room = max(room, len(_GAP) + 1)
+    if len(text) <= room:
+        return text
+    head = (room - len(_GAP)) // 2
+    return text[:head] + _GAP + text[len(text) - (room - len(_GAP) - head) :]
 
 
 def show_letters_of_names() -> None:

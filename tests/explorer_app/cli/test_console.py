@@ -1,4 +1,5 @@
 import io
+import os
 import sys
 
 import pytest
@@ -19,6 +20,18 @@ def test_a_terminal_gets_one_line_that_is_written_over() -> None:
     console.status("Reading")
     console.note("Done.")
     assert stream.getvalue() == ("\r9 of 10 frames, 1 s left\r10 of 10 frames         \rReading        \nDone.\n")
+
+
+def test_a_progress_line_is_never_wider_than_the_terminal(monkeypatch: pytest.MonkeyPatch) -> None:
+    columns = [40]
+    monkeypatch.setattr(os, "get_terminal_size", lambda file: os.terminal_size((columns[0], 20)))
+    stream = Terminal()
+    monkeypatch.setattr(stream, "fileno", lambda: 2)
+    console = Console(stream)
+    for width, text in ((40, "Reading it: 1 %"), (20, f"Reading {'a' * 99}.pkl: 97 %"), (40, "7 of 9"), (10, "8 of 9")):
+        columns[0] = width
+        console.progress(text)
+    assert stream.getvalue() == f"\rReading it: 1 %\rReading ...kl: 97 %\r7 of 9{13 * ' '}\r8 of 9"
 
 
 def test_a_file_gets_a_line_each_and_no_passing_words() -> None:
