@@ -70,6 +70,7 @@ if TYPE_CHECKING:
         preload_driver as preload_driver,
     )
     from gpu_backend.errors import (
+        FULL_DISK as FULL_DISK,
         CancelledError as CancelledError,
         DeviceError as DeviceError,
         DeviceLostError as DeviceLostError,
@@ -341,6 +342,7 @@ _HOMES = {
     "diagnosis": ("Diagnosis", "GpuDiagnosis", "KernelDiagnosis", "PlainLayer", "diagnose", "fused_plan"),
     "driver_library": ("driver_is_installed", "preload_driver"),
     "errors": (
+        "FULL_DISK",
         "CancelledError",
         "DeviceError",
         "DeviceLostError",

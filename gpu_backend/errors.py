@@ -6,9 +6,13 @@ details go into `details`, which the window shows on demand.
 
 from __future__ import annotations
 
+import errno
 from pathlib import Path
 
 from gpu_backend.plain_text import system_reason
+
+FULL_DISK = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
+"""Error numbers of a full disk and of a full quota."""
 
 
 class LoomError(Exception):
@@ -58,6 +62,9 @@ class CancelledError(LoomError):
 
 def not_written(path: Path, error: Exception) -> LoomError:
     """Return the error of a file that the system refuses to write."""
+    if getattr(error, "errno", None) in FULL_DISK:
+        return LoomError(f"{path.name} was not written, because the disk is full; make room and try again.", str(error))
     return LoomError(
-        f"{path.name} was not written: expected a place to write to, but the system says {system_reason(error)}."
+        f"{path.name} was not written, because the system says {system_reason(error)}; choose another place for it.",
+        str(error),
     )

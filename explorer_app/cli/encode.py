@@ -67,6 +67,8 @@ def run(words: Sequence[str], console: Console) -> int:
         raise UsageError(f"{target} already exists; continue with --resume, or replace it with --overwrite.")
     model = read_network(options.network, console)
     facts = model.facts
+    if options.resume and not target.exists():
+        raise UsageError(f"There is no {target.name} to continue; leave --resume out to train one.")
     start = _stored(target, facts) if options.resume else None
     if start is not None and start.steps >= options.steps:
         raise UsageError(f"{target.name} was trained for {start.steps:,} steps already; ask for more with --steps.")
@@ -95,8 +97,6 @@ def _stored(target: Path, facts: gpu_backend.ModelFacts) -> gpu_backend.EncoderF
     try:
         return gpu_backend.read_encoder(target, facts.model_id, facts.w_dim, facts.num_ws)
     except gpu_backend.ModelFileError as error:
-        if not target.exists():
-            raise
         raise gpu_backend.ModelFileError(
             f"{error.sentence.removesuffix('.')}; to begin anew, give --overwrite instead of --resume.", error.details
         ) from error

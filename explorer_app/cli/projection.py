@@ -16,9 +16,10 @@ from explorer_app.cli.arguments import Parser, UsageError
 from explorer_app.cli.console import Console
 from explorer_app.cli.network import read_network
 from explorer_app.exporting.errors import ExportError
-from explorer_app.exporting.output_file import FULL_DISK, check_output_path, output_error
+from explorer_app.exporting.output_file import check_output_path, output_error
 from explorer_app.session.model_files import ModelFiles
 from gpu_backend import (
+    FULL_DISK,
     LATENT_SUFFIXES,
     PHOTO_SUFFIXES,
     PROJECTION_START_S,

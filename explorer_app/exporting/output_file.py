@@ -10,10 +10,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from explorer_app.exporting.errors import ExportError
-from gpu_backend import MAX_NAME_NBYTES, Disk, FileGroup, part_name, write_whole
-
-FULL_DISK = frozenset({errno.ENOSPC, getattr(errno, "EDQUOT", errno.ENOSPC)})
-"""Error numbers of a full disk and of a full quota."""
+from gpu_backend import FULL_DISK, MAX_NAME_NBYTES, Disk, FileGroup, part_name, write_whole
 
 _MAX_PARTS = 300
 """Folders in a path: Python makes missing ones by one call in another, up to about a thousand."""

@@ -198,9 +198,8 @@ class _Loop:
         """Say how long the training may take, before a first step that may take minutes."""
         step = step_seconds(self.training)
         left = step * self._pictures_left / self.options.batch
-        self._say(
-            f"A step of {self.options.batch} pictures takes about {duration(step)}, so about {duration(left)} are left."
-        )
+        shown = duration(step) if step >= 10 else f"{step:.1f} s" if step >= 1 else f"{1e3 * step:.0f} ms"
+        self._say(f"A step of {self.options.batch} pictures takes about {shown}, so about {duration(left)} are left.")
 
     def _real_pictures(self, source: PictureSource, count: int) -> Tensor:
         """Return the first pictures; if the source is slow, report its rate and the resulting training time."""

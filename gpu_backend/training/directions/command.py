@@ -73,7 +73,8 @@ def run_directions(options: DirectionOptions, note: Say, status: Say | None = No
         write_whole(old, path.read_bytes())
         note(f"The directions that are replaced stay in {old}.")
     write_directions(joined, path, facts.model_id)
-    note(f"{path} holds {len(joined)} directions of {facts.name}, {len(found)} of them from method {options.method}.")
+    count = f"{len(joined)} direction{'' if len(joined) == 1 else 's'}"
+    note(f"{path} holds {count} of {facts.name}, {len(found)} of them from method {options.method}.")
     return table(found)
 
 

@@ -35,13 +35,16 @@ def test_components_of_w_lie_beside_the_model_and_are_found_there(command: Comma
     assert outcome.status == 0, outcome.err
     assert "pca/2" in outcome.out
     assert "share" in outcome.out
+    assert outcome.err.endswith(
+        "hills.directions.safetensors holds 3 directions of hills, 3 of them from method pca.\n"
+    )
     assert read_model(model).facts.named_directions == ("pca/0", "pca/1", "pca/2")
     assert "pca/1\n" in command("inspect", model).out
 
 
 def test_a_search_that_must_fail_leaves_all_files_as_they_are(command: Command, model: Path) -> None:
     words = ("directions", model, "--method", "pca", "--latents", 50)
-    assert command(*words).status == 0
+    assert " holds 1 direction of hills, 1 " in command(*words, "--count", 1).err
     before = {path.name: path.read_bytes() for path in model.parent.iterdir()}
     assert "is the model itself" in command(*words, "--out", model, "--replace").sentence
     assert "all are the same" in command(*words, "--psi", 0, "--replace").sentence

@@ -47,6 +47,9 @@ def model(tmp_path: Path, networks: Path) -> Path:
 
 
 def test_an_encoder_is_kept_beside_the_model_and_projections_begin_with_it(command: Command, model: Path) -> None:
+    assert command("encode", "--network", model, "--resume").sentence == (
+        "There is no hills.encoder.safetensors to continue; leave --resume out to train one."
+    )
     outcome = command("encode", "--network", model, "--steps", 2, "--device", "cpu")
     assert outcome.status == 0, outcome.err
     assert "hills.encoder.safetensors reads pictures of hills" in outcome.err

@@ -267,7 +267,9 @@ def test_the_time_left_is_estimated_before_a_picture_is_drawn_or_a_step_begins(t
 
     request = TrainRequest(tmp_path, {**SIZES, "kimg": 0.004}, None, "cpu")
     train(request, said.append, lambda _: None, lambda _, side, __: FakeSource(side, note))
-    assert re.fullmatch(r"A step of 4 pictures takes about .+, so about .+ are left\.", at_first_picture[-1])
+    shown = re.fullmatch(r"A step of 4 pictures takes about (.+), so about .+ are left\.", at_first_picture[-1])
+    assert shown is not None
+    assert shown[1] != "0 s"
     said.clear()
     train(
         TrainRequest(tmp_path, {}, tmp_path, "cpu"), said.append, lambda _: None, lambda _, side, __: FakeSource(side)
