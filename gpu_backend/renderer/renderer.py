@@ -34,7 +34,8 @@ from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import FrameContext, PendingFrame, PendingOutputs, outputs_of
-from gpu_backend.renderer.request_check import RequestCheck, check_blend
+from gpu_backend.renderer.recipe_types import check_blend, described
+from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
 PLAN_BUDGET_NBYTES = 1 << 30
@@ -173,7 +174,7 @@ class Renderer:
     def options(self, options: RenderOptions) -> None:
         given: object = options
         if not isinstance(given, RenderOptions):
-            raise TypeError(f"The options of a renderer are RenderOptions, not a {type(given).__name__}.")
+            raise TypeError(f"The options of a renderer are RenderOptions, not {described(given)}.")
         self._options = options
         if options.use_fused:
             self._runner.drop_plain()

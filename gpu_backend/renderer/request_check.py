@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
 from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
-from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Recipe, Tap
+from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Tap
+from gpu_backend.renderer.recipe_types import check_blend, check_edit_types, described
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
@@ -106,36 +106,30 @@ class RequestCheck:
         return layer.side
 
 
-def check_blend(blend: object) -> None:
-    """Raise TypeError if a blend is not made of (recipe, weight) pairs."""
-    if not isinstance(blend, Sequence):
-        raise TypeError(f"A blend is a sequence of (recipe, weight) pairs, not a {type(blend).__name__}.")
-    for item in blend:
-        if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Recipe)):
-            raise TypeError(f"A blend has (recipe, weight) pairs, but one item is {_described(item)}.")
-
-
 def _check_types(request: object) -> None:
     """Raise TypeError with a sentence for the mistakes that a dataclass lets pass."""
     if not isinstance(request, RenderRequest):
-        raise TypeError(f"A renderer renders a RenderRequest, not a {type(request).__name__}.")
+        raise TypeError(f"A renderer renders a RenderRequest, not {described(request)}.")
     blend: object = request.blend
     if not isinstance(blend, tuple):
-        raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not a {type(blend).__name__}.")
+        raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not {described(blend)}.")
     check_blend(blend)
     model_id: object = request.model_id
     if not isinstance(model_id, str):
         raise TypeError(f"The model_id of a request is a text, not {model_id!r:.40}.")
     noise: object = request.noise
     if not isinstance(noise, Noise):
-        raise TypeError(f"The noise of a request is a Noise, not a {type(noise).__name__}.")
+        raise TypeError(f"The noise of a request is a Noise, not {described(noise)}.")
     tap: object = request.tap
     if tap is not None and not isinstance(tap, Tap):
-        raise TypeError(f"The tap of a request is a Tap or None, not a {type(tap).__name__}.")
+        raise TypeError(f"The tap of a request is a Tap or None, not {described(tap)}.")
     edits: object = request.edits
     if not isinstance(edits, LocalEdits):
-        raise TypeError(f"The edits of a request are LocalEdits, not a {type(edits).__name__}.")
-
-
-def _described(item: object) -> str:
-    return f"a tuple of {len(item)}" if isinstance(item, tuple) else f"a {type(item).__name__}"
+        raise TypeError(f"The edits of a request are LocalEdits, not {described(edits)}.")
+    if edits is not NO_EDITS:
+        check_edit_types(edits)
+    transform: object = request.transform
+    if transform is not None and not hasattr(transform, "__len__"):
+        raise TypeError(
+            f"The transform of a request is nine numbers, as `Transform.matrix` has them, not {described(transform)}."
+        )

@@ -10,9 +10,13 @@ import numpy as np
 import pytest
 
 from gpu_backend import (
+    Arc,
+    Bend,
     DirectionAmount,
     Frame,
     Latent,
+    LocalEdits,
+    MaskedBlend,
     MixSource,
     Noise,
     Point,
@@ -21,6 +25,7 @@ from gpu_backend import (
     RenderRequest,
     RequestError,
     Tap,
+    Transform,
     Truncation,
 )
 from tests.helpers.networks import make_stylegan2
@@ -74,6 +79,28 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         ({"tap": Tap("b8.conv1", (1.5,))}, "A channel is a whole number, not 1.5"),  # type: ignore[arg-type]
         ({"blend": ((Recipe(truncation=Truncation(0.5, 2.5)), 1.0),)}, "cutoff is a whole number or None, not 2.5"),  # type: ignore[arg-type]
         ({"blend": ((Recipe(Latent(Point(((1.5, 1.0),)))), 1.0),)}, "A seed is a whole number, not 1.5"),  # type: ignore[arg-type]
+        ({"transform": Transform(0.1)}, "nine numbers, as `Transform.matrix` has them, not a Transform"),
+        ({"blend": ((Recipe(), "1"),)}, "The weight of a recipe is a number, not '1'"),
+        ({"blend": ((Recipe(Point()), 1.0),)}, "The latent of a recipe is a Latent, not a Point"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(truncation=0.7), 1.0),)}, "The truncation of a recipe is a Truncation, not a float"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(Latent(Point(7))), 1.0),)}, "a tuple of (seed, weight) pairs, not an int"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(Latent(Point((7,)))), 1.0),)}, "(seed, weight) pairs, but one is an int"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(Latent(Arc(Point(), Point((1,)), 0.5))), 1.0),)}, "pairs, but one is an int"),  # type: ignore[arg-type]
+        ({"blend": ((Recipe(Latent(classes=(1,))), 1.0),)}, "(class, weight) pairs, but one is an int"),  # type: ignore[arg-type]
+        (
+            {"blend": ((Recipe(Latent(directions=(("sefa/0", 1.0),))), 1.0),)},  # type: ignore[arg-type]
+            "The directions of a latent are a tuple of DirectionAmount, but one item is a tuple of 2",
+        ),
+        (
+            {"blend": ((Recipe(Latent(directions=DirectionAmount("sefa/0", 1.0))), 1.0),)},  # type: ignore[arg-type]
+            "The directions of a latent are a tuple of DirectionAmount, not a DirectionAmount",
+        ),
+        (
+            {"blend": ((Recipe(Latent(mix=(MixSource(Latent(mix=(1,))),))), 1.0),)},  # type: ignore[arg-type]
+            "The mix sources of a latent are a tuple of MixSource, but one item is an int",
+        ),
+        ({"edits": LocalEdits(bends=Bend("b8.conv1", "gain", 2.0))}, "tuple of Bend, not a Bend"),  # type: ignore[arg-type]
+        ({"edits": LocalEdits(blends=(MaskedBlend(0, None),))}, "The second latent of a blend is a Recipe, not an int"),  # type: ignore[arg-type]
     ],
 )
 def test_a_field_of_another_type_is_a_type_error_that_names_the_right_one(
