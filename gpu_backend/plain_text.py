@@ -23,6 +23,12 @@ def system_reason(error: Exception) -> str:
     return (getattr(error, "strerror", None) or str(error)).replace("\n", " ").rstrip(".")
 
 
+def type_with_article(value: object) -> str:
+    """Return the name of a value's type for a sentence: ``a tuple``, ``an int``, ``an ndarray``."""
+    name = type(value).__name__
+    return f"{'an' if name.startswith((*'AEIOaeio', 'nd')) else 'a'} {name}"
+
+
 def printable(text: str) -> str:
     r"""Return a text on one line, with every control and format character as an escape such as ``\x1b``."""
     if text.isprintable():

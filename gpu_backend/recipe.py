@@ -22,12 +22,19 @@ import math
 from collections.abc import Sequence
 from dataclasses import field
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from gpu_backend.errors import RequestError
+from gpu_backend.lazy_names import LazyModule
 from gpu_backend.limits import MAX_STORED_DIM, MAX_STORED_ROWS
 from gpu_backend.picture_mask import PictureMask
 from gpu_backend.quick_dataclass import dataclass
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+else:
+    np = LazyModule("numpy")
 
 Space = Literal["w", "z"]
 NoiseMode = Literal["none", "const", "random"]
@@ -95,6 +102,10 @@ class StoredLatent:
                 f"A stored latent has up to {MAX_STORED_ROWS} rows of up to {MAX_STORED_DIM} numbers, but one has "
                 f"{self.num_ws} of {self.w_dim} in {len(self.rows)} bytes."
             )
+
+    def to_array(self) -> NDArray[np.float32]:
+        """Return the rows as an array (num_ws, w_dim), read-only; `stored_latent` makes a latent of one."""
+        return np.frombuffer(self.rows, "<f4").reshape(self.num_ws, self.w_dim)
 
     @property
     def digest(self) -> str:

@@ -15,7 +15,7 @@ from explorer_app.session.edited_latent import with_rows
 from explorer_app.session.resolve import resolve
 from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import load_session
-from gpu_backend import LATENT_SUFFIXES, MAX_KEPT, LoomError, RenderRequest, StoredLatent, dataclass, read_latents
+from gpu_backend import LATENT_SUFFIXES, LoomError, RenderRequest, StoredLatent, dataclass, read_latents
 
 _NUMBERED = re.compile(r"(.+)#([1-9][0-9]{0,3})")
 """A picture of a sheet or of a file of latents, counted from 1."""
@@ -91,7 +91,7 @@ def _read_source(path: Path) -> Source:
 def _latents(path: Path) -> list[Source]:
     """Read all latents of a file, or the one that is named."""
     path, number = _numbered(path)
-    latents = [rows for _, rows in read_latents(path, MAX_KEPT)]
+    latents = [rows for _, rows in read_latents(path)]
     if number > len(latents):
         raise LoomError(f"{path.name} has no latent {number}; it has {len(latents)}.")
     if len(latents) == 1:

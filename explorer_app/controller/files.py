@@ -36,7 +36,7 @@ from explorer_app.session.history import KeptSession
 from explorer_app.session.session import Session, as_still, in_project_of
 from explorer_app.session.storage import EXPORT_CHOICE, SessionFile, load_session_file, save_session
 from explorer_app.settings import Settings
-from gpu_backend import MAX_KEPT, LoomError, ModelFacts, StoredLatent
+from gpu_backend import LoomError, ModelFacts, StoredLatent
 
 _Project = tuple[Path | None, Session | None]
 """A `.loom` file, and the step that it ends with; None for none, or if that is not known."""
@@ -361,7 +361,7 @@ class Files(QObject):
             self._messages.info(f"{count:,} latent{'' if count == 1 else 's'} from {path.name} kept.")
 
         failed = f"{path.name} could not be read"
-        self._worker.fetch(lambda: gpu_backend.read_latents(path, MAX_KEPT), take, failed=failed, about=path)
+        self._worker.fetch(lambda: gpu_backend.read_latents(path), take, failed=failed, about=path)
 
     def export_latents(self, sessions: Sequence[tuple[str, Session]], path: Path | str) -> None:
         """Write the w rows of named sessions to an .npz file, once the open model has computed them."""
@@ -484,7 +484,7 @@ class Files(QObject):
 
 def _only_latent(path: Path) -> StoredLatent:
     """Read the w rows of one picture. Raises LoomError also for those of several."""
-    latents = gpu_backend.read_latents(path, MAX_KEPT)
+    latents = gpu_backend.read_latents(path)
     if len(latents) > 1:
         raise LoomError(
             f"{path.name} holds latents of {len(latents):,} pictures, and one can be shown; Import latents…, in the "

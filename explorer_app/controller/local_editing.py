@@ -257,7 +257,7 @@ def _search(
     model: Model, noise: Noise, edits: LocalEdits, latent: StoredLatent, mask: NDArray[np.float32]
 ) -> SearchLike:
     network = gpu_backend.open_gradients(model, noise, "cpu").edited(edits)
-    rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
+    rows = latent.to_array()
     if latent.num_ws == 1:
         rows = np.repeat(rows, network.spec.num_ws, axis=0)
     return gpu_backend.StyleSearch(network, rows, mask)

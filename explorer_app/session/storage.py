@@ -281,7 +281,7 @@ def _tensors(stored: Mapping[str, StoredPart]) -> bytes:
     def array(part: StoredPart) -> NDArray[np.float32] | NDArray[np.uint8]:
         if isinstance(part, PictureMask):
             return np.frombuffer(part.values, np.uint8).reshape(MASK_SIDE, MASK_SIDE)
-        return np.frombuffer(part.rows, dtype="<f4").reshape(part.num_ws, part.w_dim)
+        return part.to_array()
 
     return safetensors.numpy.save({digest: array(part) for digest, part in sorted(stored.items())})
 

@@ -13,7 +13,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 
 from gpu_backend.gradients.drag_settings import DragReport, DragSettings, Handle, Pixels
 from gpu_backend.gradients.opening import open_gradients
@@ -133,7 +132,7 @@ class DragMaker:
         LoomError
             If torch is missing, or latent, points and settings do not fit the model.
         """
-        rows: NDArray[np.float32] = np.frombuffer(latent.rows, "<f4").reshape(latent.num_ws, latent.w_dim)
+        rows = latent.to_array()
         if latent.num_ws == 1:
             rows = np.repeat(rows, model.spec.num_ws, axis=0)
         with self._lock:

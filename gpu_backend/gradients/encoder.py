@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 import numpy as np
 import torch
+from numpy.typing import ArrayLike
 from torch import Tensor
 from torch.nn import functional
 
@@ -94,11 +95,20 @@ class PictureEncoder:
         return convolved(torch.cat([pictures * masks, masks], 1), self.tensors, _active)
 
     @torch.no_grad()
-    def encode(self, pictures: Tensor, masks: Tensor | None = None) -> Tensor:
-        """Return w (batch, w_dim) of square pictures of any size (batch, 1, 3 or 4 channels, side, side), -1..1."""
-        return self.tensors["mean"] + self.tensors["deviation"] * self.units(
-            pooled(colours(pictures), self.side), None if masks is None else pooled(masks, self.side)
-        )
+    def encode(self, pictures: Tensor | ArrayLike, masks: Tensor | ArrayLike | None = None) -> Tensor:
+        """Return w (batch, w_dim) of square pictures.
+
+        Parameters
+        ----------
+        pictures
+            (batch, 1, 3 or 4 channels, side, side) in -1..1, of any side.
+        masks
+            (batch, 1, side, side): 1 where a picture counts, 0 where it is missing. None for all of it.
+        """
+        mean = self.tensors["mean"]
+        seen = pooled(colours(torch.as_tensor(pictures).to(mean)), self.side)
+        covered = None if masks is None else pooled(torch.as_tensor(masks).to(mean), self.side)
+        return mean + self.tensors["deviation"] * self.units(seen, covered)
 
     def _layer(self, name: str) -> tuple[Tensor, Tensor]:
         return self.tensors[f"{name}.weight"], self.tensors[f"{name}.bias"]

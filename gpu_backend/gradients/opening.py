@@ -14,6 +14,7 @@ from gpu_backend.model.discriminator_file import read_discriminator
 from gpu_backend.model.encoder_file import encoder_path, read_encoder
 from gpu_backend.model.model import Model
 from gpu_backend.model.tuned_file import changed_model
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.recipe import Noise
 from gpu_backend.torch_import import torch_needed
 
@@ -49,7 +50,7 @@ def open_gradients(model: Model, noise: Noise | None = None, device: str = "auto
         raise DeviceError(f"The device of gradients must be one of {', '.join(TORCH_DEVICES)}, not {device!r:.40}.")
     given: object = model
     if not isinstance(given, Model):
-        raise TypeError(f"Gradients need a Model from read_model, not a {type(given).__name__}.")
+        raise TypeError(f"Gradients need a Model from read_model, not {type_with_article(given)}.")
     with torch_needed("Computing gradients"):
         import torch
 

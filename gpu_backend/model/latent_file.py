@@ -22,6 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from gpu_backend.errors import LoomError, ModelFileError, RequestError
 from gpu_backend.limits import (
+    MAX_KEPT,
     MAX_STORED_DIM,
     MAX_STORED_NBYTES,
     MAX_STORED_ROWS,
@@ -36,6 +37,7 @@ from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import BytesSource
 from gpu_backend.model.tensors import load_tensors
 from gpu_backend.model.watch import Watch
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.recipe import StoredLatent
 from gpu_backend.whole_file import check_same, write_whole
 
@@ -65,7 +67,7 @@ def read_latent(path: str | PathLike[str]) -> StoredLatent:
     return _read(Path(path), lambda data: stored_latent(_array_of(data, 1)))
 
 
-def read_latents(path: str | PathLike[str], most: int) -> tuple[tuple[str, StoredLatent], ...]:
+def read_latents(path: str | PathLike[str], most: int = MAX_KEPT) -> tuple[tuple[str, StoredLatent], ...]:
     """Read the w rows of up to `most` pictures with their names: what `write_latents` wrote, or one picture's file.
 
     Names come from the array ``names``, else from the file's name, numbered if there are several.
@@ -143,13 +145,17 @@ def write_latents(path: str | PathLike[str], latents: Sequence[tuple[str, Stored
         are very many.
     OSError
         If the system refuses.
+    TypeError
+        If one is no StoredLatent: `stored_latent` makes one of an array.
     """
     if not latents:
         raise LoomError("A file of latents needs at least one, but there is none.")
+    for _, latent in latents:
+        _check_stored(latent)
     shapes = {(latent.num_ws, latent.w_dim) for _, latent in latents}
     if len(shapes) != 1:
         raise LoomError("Latents of one file must be of one model, but these have different shapes.")
-    rows = np.stack([np.frombuffer(item.rows, dtype="<f4").reshape(item.num_ws, item.w_dim) for _, item in latents])
+    rows = np.stack([item.to_array() for _, item in latents])
     if rows.nbytes > MAX_STORED_NBYTES // 2:
         raise LoomError(f"A file holds up to {MAX_STORED_NBYTES >> 21} MB of w rows, but these are more.")
     # NumPy gives every name the room of the longest, 4 bytes a letter; names have a quarter of the file.
@@ -173,8 +179,11 @@ def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
         If the suffix is none of `LATENT_SUFFIXES`.
     OSError
         If the system refuses.
+    TypeError
+        If `latent` is no StoredLatent: `stored_latent` makes one of an array.
     """
-    rows = np.frombuffer(latent.rows, dtype="<f4").reshape(1, latent.num_ws, latent.w_dim)
+    _check_stored(latent)
+    rows = latent.to_array()[None]
     path, target = Path(path), io.BytesIO()
     match path.suffix.lower():
         case ".npz":
@@ -196,6 +205,11 @@ def write_latent(path: str | PathLike[str], latent: StoredLatent) -> None:
         case other:
             raise LoomError(f"W rows are written as {', '.join(LATENT_SUFFIXES)}, but not as {other or 'no suffix'!r}.")
     _write(path, target.getvalue())
+
+
+def _check_stored(latent: object) -> None:
+    if not isinstance(latent, StoredLatent):
+        raise TypeError(f"A file of w rows takes a StoredLatent, not {type_with_article(latent)}; see `stored_latent`.")
 
 
 def _write(path: Path, content: bytes) -> None:

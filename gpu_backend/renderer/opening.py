@@ -13,6 +13,7 @@ from gpu_backend.model import Model
 from gpu_backend.model.draft_file import readout_widths
 from gpu_backend.model_directions import model_directions
 from gpu_backend.model_runner import ModelRunner
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import Precision
 from gpu_backend.quick_dataclass import dataclass
@@ -39,7 +40,7 @@ def open_model(
     given: object = model
     if not isinstance(given, Model):
         raise TypeError(
-            f"A Renderer takes a Model from read_model, not a {type(given).__name__}; open_renderer takes a path."
+            f"A Renderer takes a Model from read_model, not {type_with_article(given)}; open_renderer takes a path."
         )
     with ThreadPoolExecutor(1, thread_name_prefix="directions") as beside:
         found = beside.submit(model_directions, model)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.recipe import (
     Arc,
     Bend,
@@ -22,7 +23,7 @@ from gpu_backend.recipe import (
 def check_blend(blend: object) -> None:
     """Raise TypeError if a blend is not made of (recipe, weight) pairs, or a part of a recipe has another type."""
     if not isinstance(blend, Sequence):
-        raise TypeError(f"A blend is a sequence of (recipe, weight) pairs, not {described(blend)}.")
+        raise TypeError(f"A blend is a sequence of (recipe, weight) pairs, not {type_with_article(blend)}.")
     for item in blend:
         if not (isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], Recipe)):
             raise TypeError(f"A blend has (recipe, weight) pairs, but one item is {_item(item)}.")
@@ -39,25 +40,19 @@ def check_edit_types(edits: LocalEdits) -> None:
     for blend in edits.blends:
         given: object = blend.recipe
         if not isinstance(given, Recipe):
-            raise TypeError(f"The second latent of a blend is a Recipe, not {described(given)}.")
+            raise TypeError(f"The second latent of a blend is a Recipe, not {type_with_article(given)}.")
         _check_recipe(given)
-
-
-def described(value: object) -> str:
-    """Return the type of a value with its article: ``a tuple``, ``an int``."""
-    name = type(value).__name__
-    return f"{'an' if name[0] in 'AEIOaeio' else 'a'} {name}"
 
 
 def _check_recipe(recipe: Recipe) -> None:
     truncation: object = recipe.truncation
     if not isinstance(truncation, Truncation):
-        raise TypeError(f"The truncation of a recipe is a Truncation, not {described(truncation)}.")
+        raise TypeError(f"The truncation of a recipe is a Truncation, not {type_with_article(truncation)}.")
     latents: list[object] = [recipe.latent]
     while latents:
         latent = latents.pop()
         if not isinstance(latent, Latent):
-            raise TypeError(f"The latent of a recipe is a Latent, not {described(latent)}.")
+            raise TypeError(f"The latent of a recipe is a Latent, not {type_with_article(latent)}.")
         point = latent.point
         for end in (point.first, point.second) if isinstance(point, Arc) else (point,):
             if isinstance(end, Point):
@@ -70,7 +65,7 @@ def _check_recipe(recipe: Recipe) -> None:
 
 def _check_pairs(pairs: object, what: str, kind: str) -> None:
     if not isinstance(pairs, tuple):
-        raise TypeError(f"{what} are a tuple of {kind} pairs, not {described(pairs)}.")
+        raise TypeError(f"{what} are a tuple of {kind} pairs, not {type_with_article(pairs)}.")
     for pair in pairs:
         if not (isinstance(pair, tuple) and len(pair) == 2):
             raise TypeError(f"{what} are {kind} pairs, but one is {_item(pair)}.")
@@ -78,11 +73,11 @@ def _check_pairs(pairs: object, what: str, kind: str) -> None:
 
 def _check_items(items: object, kind: type, what: str) -> None:
     if not isinstance(items, tuple):
-        raise TypeError(f"{what} are a tuple of {kind.__name__}, not {described(items)}.")
+        raise TypeError(f"{what} are a tuple of {kind.__name__}, not {type_with_article(items)}.")
     for item in items:
         if not isinstance(item, kind):
             raise TypeError(f"{what} are a tuple of {kind.__name__}, but one item is {_item(item)}.")
 
 
 def _item(item: object) -> str:
-    return f"a tuple of {len(item)}" if isinstance(item, tuple) else described(item)
+    return f"a tuple of {len(item)}" if isinstance(item, tuple) else type_with_article(item)

@@ -22,6 +22,7 @@ from gpu_backend.latent.recent_rows import RecentRows
 from gpu_backend.latent.rows import Blend, LatentSpace
 from gpu_backend.layer_statistics import LayerStatistics, gather_statistics
 from gpu_backend.model import Model, ModelFacts, read_model
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.plan.edit_inputs import plan_edits
 from gpu_backend.plan.executor import Executor
 from gpu_backend.plan.plan import PlanEdits, PlanKey, Precision
@@ -34,7 +35,7 @@ from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import FrameContext, PendingFrame, PendingOutputs, outputs_of
-from gpu_backend.renderer.recipe_types import check_blend, described
+from gpu_backend.renderer.recipe_types import check_blend
 from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
@@ -174,7 +175,7 @@ class Renderer:
     def options(self, options: RenderOptions) -> None:
         given: object = options
         if not isinstance(given, RenderOptions):
-            raise TypeError(f"The options of a renderer are RenderOptions, not {described(given)}.")
+            raise TypeError(f"The options of a renderer are RenderOptions, not {type_with_article(given)}.")
         self._options = options
         if options.use_fused:
             self._runner.drop_plain()

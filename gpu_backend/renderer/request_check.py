@@ -6,10 +6,11 @@ import math
 
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
 from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Tap
-from gpu_backend.renderer.recipe_types import check_blend, check_edit_types, described
+from gpu_backend.renderer.recipe_types import check_blend, check_edit_types
 from gpu_backend.request import RenderRequest
 
 MAX_GAIN_DB = 200.0
@@ -109,27 +110,26 @@ class RequestCheck:
 def _check_types(request: object) -> None:
     """Raise TypeError with a sentence for the mistakes that a dataclass lets pass."""
     if not isinstance(request, RenderRequest):
-        raise TypeError(f"A renderer renders a RenderRequest, not {described(request)}.")
+        raise TypeError(f"A renderer renders a RenderRequest, not {type_with_article(request)}.")
     blend: object = request.blend
     if not isinstance(blend, tuple):
-        raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not {described(blend)}.")
+        raise TypeError(f"The blend of a request is a tuple of (recipe, weight) pairs, not {type_with_article(blend)}.")
     check_blend(blend)
     model_id: object = request.model_id
     if not isinstance(model_id, str):
         raise TypeError(f"The model_id of a request is a text, not {model_id!r:.40}.")
     noise: object = request.noise
     if not isinstance(noise, Noise):
-        raise TypeError(f"The noise of a request is a Noise, not {described(noise)}.")
+        raise TypeError(f"The noise of a request is a Noise, not {type_with_article(noise)}.")
     tap: object = request.tap
     if tap is not None and not isinstance(tap, Tap):
-        raise TypeError(f"The tap of a request is a Tap or None, not {described(tap)}.")
+        raise TypeError(f"The tap of a request is a Tap or None, not {type_with_article(tap)}.")
     edits: object = request.edits
     if not isinstance(edits, LocalEdits):
-        raise TypeError(f"The edits of a request are LocalEdits, not {described(edits)}.")
+        raise TypeError(f"The edits of a request are LocalEdits, not {type_with_article(edits)}.")
     if edits is not NO_EDITS:
         check_edit_types(edits)
     transform: object = request.transform
     if transform is not None and not hasattr(transform, "__len__"):
-        raise TypeError(
-            f"The transform of a request is nine numbers, as `Transform.matrix` has them, not {described(transform)}."
-        )
+        found = type_with_article(transform)
+        raise TypeError(f"The transform of a request is nine numbers, as `Transform.matrix` has them, not {found}.")

@@ -7,6 +7,7 @@ import zipfile
 from collections import OrderedDict
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -37,6 +38,22 @@ def test_rows_come_back_bit_for_bit(tmp_path: Path, suffix: str) -> None:
     write_latent(path, LATENT)
     assert read_latent(path) == read_latent(str(path)) == LATENT
     assert [item.name for item in tmp_path.iterdir()] == [path.name]
+
+
+def test_rows_are_an_array_again() -> None:
+    array = LATENT.to_array()
+    assert (array.dtype, array.flags.writeable) == (np.float32, False)
+    assert np.array_equal(array, ROWS)
+    assert stored_latent(array) == LATENT
+
+
+def test_an_array_in_place_of_a_latent_names_what_makes_one(tmp_path: Path) -> None:
+    rows: Any = ROWS
+    with pytest.raises(TypeError, match="takes a StoredLatent, not an ndarray; see `stored_latent`"):
+        write_latent(tmp_path / "face.npz", rows)
+    with pytest.raises(TypeError, match="takes a StoredLatent, not an ndarray; see `stored_latent`"):
+        write_latents(tmp_path / "faces.npz", [("one", rows)])
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_other_tools_read_what_is_written(tmp_path: Path) -> None:
@@ -156,7 +173,7 @@ def test_many_latents_and_their_names_come_back(tmp_path: Path) -> None:
     path = tmp_path / "many.npz"
     pairs = [("first", LATENT), ("zweites – Schnee", stored_latent(ROWS + 1)), ("x" * 9999, stored_latent(ROWS + 2))]
     write_latents(path, pairs)
-    found = read_latents(path, 10)
+    found = read_latents(path)
     assert [latent for _, latent in found] == [latent for _, latent in pairs]
     assert [name for name, _ in found[:2]] == ["first", "zweites – Schnee"]
     assert found[2][0] == "x" * len(found[2][0])
