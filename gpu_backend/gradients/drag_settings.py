@@ -116,7 +116,8 @@ class DragReport:
     handles
         In the order that they were given in.
     is_settled
-        Every handle that pulls is at its target, or none pulls, and tracking has looked at this latent.
+        Every handle that pulls is at its target, or none pulls, and tracking has looked at this latent. May never be
+        where the model has no such picture, so callers limit the steps.
     """
 
     step: int
