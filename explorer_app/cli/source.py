@@ -17,7 +17,7 @@ from explorer_app.session.session import ModelReference, Session
 from explorer_app.session.storage import load_session
 from gpu_backend import LATENT_SUFFIXES, LoomError, RenderRequest, StoredLatent, dataclass, read_latents
 
-_NUMBERED = re.compile(r"(.+)#([1-9][0-9]{0,3})")
+_NUMBERED = re.compile(r"(.+)#([0-9]{1,4})")
 """A picture of a sheet or of a file of latents, counted from 1."""
 
 
@@ -109,9 +109,16 @@ def _latent(path: Path, rows: StoredLatent) -> Source:
 
 
 def _numbered(path: Path) -> tuple[Path, int]:
-    """Return the file of a source, and which of its pictures is named, counted from 1; 0 for none."""
+    """Return the file of a source, and which of its pictures is named, counted from 1; 0 for none.
+
+    Raises PictureError if a picture 0 is named.
+    """
     place = _NUMBERED.fullmatch(str(path))
-    return (path, 0) if place is None or path.exists() else (Path(place[1]), int(place[2]))
+    if place is None or path.exists():
+        return path, 0
+    if not int(place[2]):
+        raise PictureError(f"Pictures of a file are counted from 1, so {path.name} names none.")
+    return Path(place[1]), int(place[2])
 
 
 def _cell(path: Path, number: int) -> PictureDocument:

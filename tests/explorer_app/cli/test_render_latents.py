@@ -60,6 +60,9 @@ def test_all_latents_of_a_file_or_one_of_them_are_rendered(command: Command, tmp
     assert len(list((tmp_path / "path").glob("*.png"))) == 5
     sentence = command("render", "--from", tmp_path / "kept.npz#4", "--outdir", tmp_path / "one").sentence
     assert sentence == "kept.npz has no latent 4; it has 3."
+    for name in ("kept.npz#0", "sheet.png#0"):
+        sentence = command("render", "--from", tmp_path / name, "--outdir", tmp_path / "one").sentence
+        assert sentence == f"Pictures of a file are counted from 1, so {name} names none."
 
 
 def test_a_file_of_other_arrays_and_rows_of_another_network_are_refused_by_name(
