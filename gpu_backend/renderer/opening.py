@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from gpu_backend.device import CPU_ID, DeviceFacts, cpu_instead, facts_of, make_executor
-from gpu_backend.errors import DeviceError
+from gpu_backend.errors import DeviceError, DeviceMemoryError
 from gpu_backend.latent.directions import Directions
 from gpu_backend.model import Model
 from gpu_backend.model.draft_file import readout_widths
@@ -79,7 +79,10 @@ def _bound(
 
 
 def _fits(runner: ModelRunner, model: Model, precision: Precision, opened: Callable[[Precision], ModelRunner]) -> bool:
-    """Return whether its precision is enough for a network. Closes the runner if not, and if a picture fails."""
+    """Return whether its precision is enough for a network, which a device without memory for the trial takes it to be.
+
+    Closes the runner if not, and if a picture fails.
+    """
     if precision == "fp16":
         return not exceeds_fp16(runner, model, lambda: opened("fp32"))
     if precision != "fp8" or not may_exceed_fp16(model.spec):
@@ -92,6 +95,8 @@ def _fits(runner: ModelRunner, model: Model, precision: Precision, opened: Calla
             is_beyond = exceeds_fp16(half, model, lambda: opened("fp32"))
             if not is_beyond:
                 half.close()
+    except DeviceMemoryError:  # of the runner in fp16
+        return True
     except BaseException:
         runner.close()
         raise

@@ -35,7 +35,8 @@ class Device:
         self.architecture = architecture
         self.made: list[FakeExecutor] = []
         self.failing: dict[str, DeviceError] = {}
-        self.has_memory_for_both = True
+        self.too_large: tuple[Precision, ...] = ()
+        """Precisions for which there is no memory."""
         self.in_fp16, self.in_fp32 = 0.0, 0.5
         self.differing = 0
         """Numbers of a picture that differ by one between the precisions, besides."""
@@ -52,7 +53,7 @@ class Device:
                     bound._made["image"].reshape(-1)[:others] = number - 1.0
                 return bound
 
-        memory_nbytes = 1 << 40 if precision == "fp16" or self.has_memory_for_both else 0
+        memory_nbytes = 0 if precision in self.too_large else 1 << 40
         self.made.append(Executor(precision=precision, failing=dict(self.failing), memory_nbytes=memory_nbytes))
         return self.made[-1], DeviceFacts("A GPU", precision, "A GPU: it was chosen.", "cuda:0", self.architecture)
 
@@ -147,6 +148,17 @@ def test_nothing_stays_open_where_the_trial_of_fp8_fails(device: Device) -> None
     assert [executor.closed for executor in device.made] == [1, 1]
 
 
+@pytest.mark.parametrize(("too_large", "made"), [("fp16", ["fp8", "fp16"]), ("fp32", ["fp8", "fp16", "fp32"])])
+def test_a_gpu_that_has_no_memory_for_the_trial_of_fp8_renders_in_fp8(
+    device: Device, too_large: Precision, made: list[str]
+) -> None:
+    device.too_large = (too_large,)
+    opened = open_model(FREE, "cuda", "fp8", None, BUDGET)
+    assert (opened.device.precision, device.made_precisions) == ("fp8", made)
+    assert [executor.closed for executor in device.made] == [0] + [1] * (len(made) - 1)
+    opened.runner.close()
+
+
 def test_a_clamped_network_is_not_tried(device: Device) -> None:
     opened = open_model(CLAMPED, "cuda", "fp16", None, BUDGET)
     assert (opened.device.precision, device.made[0].runs("synthesis")) == ("fp16", [])
@@ -196,11 +208,11 @@ def test_nothing_stays_open_where_a_trial_fails(device: Device) -> None:
 
 
 def test_a_gpu_that_has_no_memory_for_the_trial_renders_in_fp16_and_tries_the_next_time(device: Device) -> None:
-    device.has_memory_for_both = False
+    device.too_large = ("fp32",)
     opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
     assert (opened.device.precision, device.made_precisions) == ("fp16", ["fp16", "fp32"])
     opened.runner.close()
-    device.has_memory_for_both = True
+    device.too_large = ()
     opened = open_model(FREE, "cuda", "fp16", None, BUDGET)
     assert opened.device.precision == "tf32"
     opened.runner.close()
