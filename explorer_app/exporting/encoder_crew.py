@@ -150,7 +150,12 @@ class SharedMemory:
     Parameters
     ----------
     source
-        The descriptor or the name of memory to map; None for new memory.
+        The descriptor, which `release` closes, or the name of memory to map; None for new memory.
+
+    Raises
+    ------
+    OSError, ValueError
+        If the system refuses; nothing is left then.
     """
 
     def __init__(self, nbytes: int, source: int | str | None = None) -> None:
@@ -159,12 +164,15 @@ class SharedMemory:
             self.source = source or f"latentloom-{os.getpid()}-{os.urandom(8).hex()}"
             self.map = mmap.mmap(-1, nbytes, tagname=str(self.source))
         else:
-            if source is None:
-                source = _unnamed_file()
-                os.ftruncate(source, nbytes)
-            assert isinstance(source, int)
-            self.source = source
-            self.map = mmap.mmap(source, nbytes)
+            self.source = _unnamed_file() if source is None else source
+            assert isinstance(self.source, int)
+            try:
+                if source is None:
+                    os.ftruncate(self.source, nbytes)
+                self.map = mmap.mmap(self.source, nbytes)
+            except BaseException:
+                self.release()
+                raise
 
     def release(self) -> None:
         """Close the descriptor. The memory lives as long as an array uses it."""

@@ -6,6 +6,7 @@ import io
 import os
 import pickle
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -14,7 +15,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from explorer_app.exporting.encoder_crew import EncoderProcess, received_message
+from explorer_app.exporting import encoder_crew
+from explorer_app.exporting.encoder_crew import EncoderProcess, SharedMemory, received_message
 from explorer_app.exporting.encoders import PATIENCE_S, Encoders, usual_patience
 from explorer_app.exporting.errors import ExportError
 from explorer_app.exporting.formats.codecs import encode_frame
@@ -174,6 +176,17 @@ def test_frames_that_are_larger_than_the_first_are_encoded_by_the_threads(
     studio.encoders.accept(9, "large.png", large)
     studio.close()
     assert (tmp_path / "large.png").read_bytes() == encode_frame(large, TEXT(9), studio.form)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="memory has a name there, not a descriptor")
+def test_memory_that_the_system_refuses_leaves_no_descriptor_open(monkeypatch: pytest.MonkeyPatch) -> None:
+    reader, writer = os.pipe()  # which cannot be made longer
+    monkeypatch.setattr(encoder_crew, "_unnamed_file", lambda: writer)
+    with pytest.raises(OSError, match="Invalid argument"):
+        SharedMemory(4096)
+    os.set_blocking(reader, False)
+    with os.fdopen(reader, "rb", 0) as end:
+        assert end.read() == b"", "its other end is closed"
 
 
 def test_each_chunk_in_flight_has_memory_of_its_own_and_its_frames_can_be_read_back() -> None:
