@@ -25,6 +25,8 @@ def finite_array(data: ArrayLike, what: str, shape: tuple[int | str, ...]) -> ND
         length >= 1 if isinstance(wanted, str) else length == wanted
         for length, wanted in zip(array.shape, shape, strict=False)
     )
+    if not fits and array.ndim == len(shape) and not array.size:
+        raise RequestError(f"{what} must have the shape {words} with at least one row, but has {array.shape}.")
     if not fits:
         raise RequestError(f"{what} must have the shape {words} for this network, but has {array.shape}.")
     if not np.isfinite(array).all():

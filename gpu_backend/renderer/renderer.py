@@ -412,10 +412,7 @@ class Renderer:
             If a shape does not fit the network, a number is not finite, or the network takes no transform.
         """
         self._runner.check_usable()
-        rows = self._checked_rows(ws)
-        settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
-        self._check.check_noise(settings)
-        matrix = None if transform is None else self._checked_transform(transform)
+        rows, settings, matrix = self._checked_inputs(ws, noise, transform)
         spec = self._model.spec
         side = spec.resolution
         images = np.empty((rows.shape[0], spec.img_channels, side, side), dtype=np.float32)
@@ -442,10 +439,7 @@ class Renderer:
             If the shape does not fit the network, or a number is not finite.
         """
         self._runner.check_usable()
-        rows = self._checked_rows(ws)
-        settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
-        self._check.check_noise(settings)
-        matrix = None if transform is None else self._checked_transform(transform)
+        rows, settings, matrix = self._checked_inputs(ws, noise, transform)
         return gather_statistics(self._runner.observe(row[None], settings, matrix) for row in rows)
 
     def channel_maps(self, request: RenderRequest, layer: str) -> ChannelMaps:
@@ -568,8 +562,14 @@ class Renderer:
         """Return the rows of a blend, (num_ws, w_dim)."""
         return self._recent.rows_of(blend)
 
-    def _checked_rows(self, ws: ArrayLike) -> NDArray[np.float32]:
-        return finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
+    def _checked_inputs(
+        self, ws: ArrayLike, noise: NoiseMode | Noise, transform: ArrayLike | None
+    ) -> tuple[NDArray[np.float32], Noise, tuple[float, ...] | None]:
+        """Return the arguments of `synthesize` as a run takes them. Raises RequestError if one does not fit."""
+        rows = finite_array(ws, "ws", ("n", self._space.num_ws, self._model.spec.w_dim))
+        settings = noise if isinstance(noise, Noise) else Noise(mode=noise)
+        self._check.check_noise(settings)
+        return rows, settings, None if transform is None else self._checked_transform(transform)
 
     def _checked_transform(self, transform: ArrayLike) -> tuple[float, ...]:
         try:

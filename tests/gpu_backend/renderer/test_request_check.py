@@ -152,6 +152,8 @@ def test_a_request_for_a_feature_the_model_lacks_is_refused_with_one_sentence(re
 def test_arrays_of_the_wrong_shape_are_refused_with_one_sentence(renderer: Renderer) -> None:
     with pytest.raises(RequestError, match=re.escape("z must have the shape (n, 8) for this network, but has (1, 9).")):
         renderer.map(np.zeros((1, 9)))
+    with pytest.raises(RequestError, match=re.escape("the shape (n, 8) with at least one row, but has (0, 8).")):
+        renderer.map(np.ones((0, 8)))
     with pytest.raises(RequestError, match=re.escape("ws must have the shape (n, 8, 8)")):
         renderer.synthesize(np.zeros((8, 8)))
     with pytest.raises(RequestError, match="must hold finite numbers"):
