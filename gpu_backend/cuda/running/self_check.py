@@ -352,8 +352,12 @@ class SelfCheckRecord:
         return recipe.digest in self._verdicts
 
     def note(self, verdicts: Mapping[KernelRecipe, str]) -> None:
-        """Store verdicts; verdicts that cannot be written are found again at the next start."""
-        self._verdicts.update({recipe.digest: why for recipe, why in verdicts.items()})
+        """Store verdicts beside those that other processes stored meanwhile.
+
+        Verdicts that cannot be written are found again at the next start.
+        """
+        new = {recipe.digest: why for recipe, why in verdicts.items()}
+        self._verdicts = {**_read(self._path), **self._verdicts, **new}
         with contextlib.suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(self._path, json.dumps(self._verdicts, indent=0, sort_keys=True).encode())

@@ -229,6 +229,15 @@ def test_verdicts_are_kept_for_one_gpu_and_driver(tmp_path: Path) -> None:
     assert not SelfCheckRecord(tmp_path, "GPU-1", "580").knows(SCALE)
 
 
+def test_a_verdict_that_another_process_stored_stays(tmp_path: Path) -> None:
+    mine, other = (SelfCheckRecord(tmp_path, "GPU-0") for _ in range(2))
+    other.note({PLAIN_SCALE: "it stopped the GPU"})
+    mine.note({SCALE: ""})
+    again = SelfCheckRecord(tmp_path, "GPU-0")
+    assert again.knows(SCALE)
+    assert again.failures == {PLAIN_SCALE.digest: "it stopped the GPU"}
+
+
 @pytest.mark.parametrize("content", [b"", b"[]", b'{"a": 1}', b"\xff", b"[" * 100000])
 def test_a_broken_record_is_as_good_as_none(tmp_path: Path, content: bytes) -> None:
     SelfCheckRecord(tmp_path, "GPU-0").note({SCALE: ""})
