@@ -70,10 +70,14 @@ def project_settings(
     timeline = fitted.session.timeline
     start: Fraction = options.start or Fraction(0)
     end: Fraction = timeline.end if options.end is None else options.end
-    if end <= start:
+    if end <= start and options.end is None:
         raise UsageError(
-            f"--end should be after {float(start):g} s, where the timeline starts, but is {float(end):g} s."
+            f"--start should be before {float(end):g} s, where the timeline ends, but is {float(start):g} s."
         )
+    if end <= start:
+        raise UsageError(f"--end should be after --start, {float(start):g} s, but is {float(end):g} s.")
+    if end > timeline.end:
+        console.warn(f"The timeline of {options.project.name} ends at {float(timeline.end):g} s, before --end.")
     sounds = SoundFiles.of_this_user()
     if video is not None:
         found_sounds(fitted.session, sounds, options.project)

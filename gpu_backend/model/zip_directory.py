@@ -23,6 +23,8 @@ _MAX_DIRECTORY_BYTES = 8 << 20
 _MAX_COMMENT = 1 << 16
 _UNKNOWN32 = 0xFFFFFFFF
 _WHOLE = "a whole zip file"
+_PROJECT = "session.json"
+"""An entry of projects, which are zip files too."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,8 @@ def _entry(source: Source, table: bytes, at: int) -> tuple[Entry, int]:
     extra = table[start + name_length : start + name_length + extra_length]
     if signature != b"PK\x01\x02":
         raise Refusal(_WHOLE, "its table of contents is damaged")
+    if name == _PROJECT:
+        raise Refusal(MODEL_FILE, "this is a project of Latent Loom (.loom)")
     if (method != 0 or flags & 1) and name.endswith(".npy"):
         raise Refusal(MODEL_FILE, "this is a NumPy archive (.npz)")
     if method != 0 or flags & 1:

@@ -157,7 +157,12 @@ def test_a_project_without_a_timeline_and_a_piece_without_length_are_refused(
     assert "Nothing moves" in command("render", "--project", tmp_path / "still.loom", *words).sentence
     save_session(tmp_path / "piece.loom", piece(network))
     outcome = command("render", "--project", tmp_path / "piece.loom", "--start", "3", *words)
-    assert "--end should be after 3 s" in outcome.sentence
+    assert outcome.sentence == "--start should be before 2 s, where the timeline ends, but is 3 s."
+    outcome = command("render", "--project", tmp_path / "piece.loom", "--start", "1", "--end", "0.5", *words)
+    assert outcome.sentence == "--end should be after --start, 1 s, but is 0.5 s."
+    outcome = command("render", "--project", tmp_path / "piece.loom", "--start", "2", "--end", "3", *words)
+    assert outcome.status == 0
+    assert "Warning: The timeline of piece.loom ends at 2 s, before --end.\n" in outcome.err
     outcome = command("render", "--project", tmp_path / "piece.loom", "--fps", "0", *words)
     assert "--fps should be above 0" in outcome.sentence
 

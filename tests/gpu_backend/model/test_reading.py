@@ -6,6 +6,7 @@ import math
 import os
 import struct
 import tracemalloc
+import zipfile
 from pathlib import Path
 from typing import Any
 
@@ -188,6 +189,14 @@ def test_a_numpy_archive_is_called_by_its_name(save: Any, tmp_path: Path) -> Non
     with pytest.raises(ModelFileError) as caught:
         read_model(tmp_path / "x.npz")
     assert_one_sentence(caught.value, "a NumPy archive")
+
+
+def test_a_project_in_place_of_a_model_is_called_by_its_name(tmp_path: Path) -> None:
+    with zipfile.ZipFile(tmp_path / "piece.loom", "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("session.json", "{}")
+    with pytest.raises(ModelFileError) as caught:
+        read_model(tmp_path / "piece.loom")
+    assert_one_sentence(caught.value, "this is a project of Latent Loom (.loom)")
 
 
 def test_a_refused_file_has_its_path_size_kind_and_what_it_requested_in_the_details() -> None:
