@@ -190,21 +190,23 @@ def _status(options: argparse.Namespace, console: Console) -> None:
         jobs = await link.jobs()
         for member in sorted(members, key=lambda member: member.name):
             lines.append(f"  {member.name}, silent for {member.silent_s:.0f} s")
-        lines.append(f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}:")
+        lines.append(f"{len(jobs)} job{'' if len(jobs) == 1 else 's'}{':' if jobs else '.'}")
         for job in jobs:
-            lines += _job_lines(job)
+            lines += job_lines(job)
         return lines
 
     console.results(_answer_of(options, ask))
 
 
-def _job_lines(job: JobStatus) -> list[str]:
+def job_lines(job: JobStatus) -> list[str]:
+    """Return what is shown of a job and its workers, a line each; workers of a job that is done have no state."""
+    is_done = job.done >= job.total
     lines = [f"  {job.job[:8]} {job.name}: {job.state}, priority {job.priority}: {job.progress}"]
     for worker in job.workers:
+        state = "" if is_done else f"{worker.state}, "
+        frames = f"{worker.frames} frame{'' if worker.frames == 1 else 's'}"
         failed = f", {worker.failures} failed" if worker.failures else ""
-        lines.append(
-            f"    {worker.name}: {worker.state}, {worker.frames} frames, {worker.rate:.3g} fps{failed}; {worker.device}"
-        )
+        lines.append(f"    {worker.name}: {state}{frames}, {worker.rate:.3g} fps{failed}; {worker.device}")
     return lines
 
 

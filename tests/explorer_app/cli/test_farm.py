@@ -10,11 +10,12 @@ from pathlib import Path
 import pytest
 
 from explorer_app.cli.arguments import gpu_list
-from explorer_app.cli.farm import parser
+from explorer_app.cli.farm import job_lines, parser
 from explorer_app.exporting.sequence import SequenceSettings
 from explorer_app.farm.job import FarmJob
 from explorer_app.farm.keys import default_keys_path, read_keys
 from explorer_app.farm.local_farm import CrewMember, crew_of_this_machine
+from explorer_app.farm.work import JobStatus, WorkerStatus
 from gpu_backend import DeviceFacts
 from tests.helpers.command import Command
 from tests.helpers.farm import FakeFarm, station
@@ -28,6 +29,14 @@ def test_every_word_has_help(command: Command) -> None:
 
 def test_farm_needs_a_word(command: Command) -> None:
     assert "required: WORD" in command("farm").sentence
+
+
+def test_workers_of_a_job_that_is_done_are_not_said_to_be_gone() -> None:
+    workers = (WorkerStatus("gpu0", "NVIDIA H200", 1, 8.0, 0, "not there"),)
+    under_way = JobStatus("3f2a" * 8, "walk", "rendering", 1, 2, "1 of 2 frames", 0, workers)
+    assert job_lines(under_way)[1] == "    gpu0: not there, 1 frame, 8 fps; NVIDIA H200"
+    done = JobStatus("3f2a" * 8, "walk", "done", 2, 2, "2 of 2 frames", 0, workers)
+    assert job_lines(done)[1] == "    gpu0: 1 frame, 8 fps; NVIDIA H200"
 
 
 def test_keys_are_written_for_their_owner_alone(command: Command, tmp_path: Path) -> None:

@@ -134,7 +134,7 @@ def test_how_a_timeline_plays_and_snaps_makes_no_other_sequence(networks: Path, 
 @pytest.mark.parametrize(
     ("words", "part"),
     [
-        ("--project p.loom --seeds 1 --outdir out", "One of --seeds, --from and --project"),
+        ("--project p.loom --seeds 1 --outdir out", "--seeds and --project cannot be given together"),
         ("--project p.loom --path cubic --outdir out", "--path cannot be given with --project"),
         ("--project p.loom --trunc 1 --outdir out", "--trunc cannot be given with it"),
         ("--project p.loom --frames 3 --outdir out", "--frames belongs to a sequence"),
