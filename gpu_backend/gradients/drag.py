@@ -45,6 +45,7 @@ from gpu_backend.gradients.sampling import mean_texture, patch_offsets, sample, 
 from gpu_backend.gradients.tracking import track
 from gpu_backend.model.latent_file import stored_latent
 from gpu_backend.number_array import number_array
+from gpu_backend.plain_text import type_with_article
 from gpu_backend.recipe import StoredLatent
 
 _WEAK = 0.02
@@ -104,6 +105,8 @@ class DragOptimizer:
     ------
     RequestError
         If rows, points, mask or settings do not fit the network, or a number is not finite.
+    TypeError
+        If a handle is no Handle.
     """
 
     def __init__(
@@ -403,8 +406,13 @@ def _check(
     shape = (network.spec.num_ws, network.spec.w_dim)
     if rows.shape != shape or not np.isfinite(rows).all():
         raise RequestError(f"A drag starts from {shape[0]} finite rows of {shape[1]} numbers, not {rows.shape}.")
+    given: Sequence[object] = handles
+    for handle in given:
+        if not isinstance(handle, Handle):
+            raise TypeError(f"The handles of a drag are a list of Handle, but one is {type_with_article(handle)}.")
     if not 1 <= len(handles) <= MAX_HANDLES - len(settings.pins):
-        raise RequestError(f"A drag has 1 to {MAX_HANDLES} handles and pins, not {len(handles)} and pins.")
+        found = f"{len(handles)} and {len(settings.pins)}"
+        raise RequestError(f"A drag has at least 1 handle, and up to {MAX_HANDLES} handles and pins, not {found}.")
     _check_points([point for handle in handles for point in (handle.source, handle.target)] + list(settings.pins))
     if settings.mask is not None:
         mask = settings.mask

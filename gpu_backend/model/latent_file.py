@@ -127,7 +127,9 @@ def stored_latent(array: ArrayLike) -> StoredLatent:
         given = given[0]
     rows = given[None] if given.ndim == 1 else given
     if rows.ndim != 2 or rows.dtype.kind != "f":
-        raise RequestError(f"W rows must be floats of (rows, numbers), not {given.dtype} of {given.shape}.")
+        raise RequestError(
+            f"W rows of one picture must be floats of (rows, numbers), not {given.dtype} of {given.shape}."
+        )
     with np.errstate(over="ignore"):
         rows = np.ascontiguousarray(rows, dtype="<f4")
     if not np.isfinite(rows).all():

@@ -27,6 +27,10 @@ MIN_SCALE, MAX_SCALE = 1e-3, 1e3
 """Of a bend that scales."""
 
 
+SYNTHESIS = "synthesis."
+"""Prefix of the layers of the synthesis network, which requests leave out."""
+
+
 def plan_edits(edits: LocalEdits) -> PlanEdits:
     """Return what edits add to a plan, independent of their amounts."""
     if edits is NO_EDITS or edits == NO_EDITS:
@@ -87,6 +91,8 @@ def check_edits(edits: LocalEdits, channels: Mapping[str, int], styles: Mapping[
 
 def _check_bend(bend: Bend, channels: Mapping[str, int]) -> None:
     count = channels.get(bend.layer)
+    if count is None and (plain := bend.layer.removeprefix(SYNTHESIS)) in channels:
+        raise RequestError(f"A layer is named without {SYNTHESIS!r}: {plain!r}, not {bend.layer!r}.")
     if count is None:
         raise RequestError(f"The layer {bend.layer[:40]!r} cannot be bent in this network; it has no activations.")
     if bend.kind not in get_args(BendKind):

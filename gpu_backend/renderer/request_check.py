@@ -7,7 +7,7 @@ import math
 from gpu_backend.errors import RequestError
 from gpu_backend.model import Model
 from gpu_backend.plain_text import type_with_article
-from gpu_backend.plan.edit_inputs import bendable_layers, check_edits, style_lengths
+from gpu_backend.plan.edit_inputs import SYNTHESIS, bendable_layers, check_edits, style_lengths
 from gpu_backend.plan.noise_inputs import check_noise
 from gpu_backend.recipe import NO_EDITS, LocalEdits, Noise, Tap
 from gpu_backend.renderer.recipe_types import check_blend, check_edit_types
@@ -88,6 +88,8 @@ class RequestCheck:
 
     def _side_of(self, tap: Tap) -> int:
         layer = self._layers.get(tap.layer)
+        if layer is None and (plain := tap.layer.removeprefix(SYNTHESIS)) in self._layers:
+            raise RequestError(f"A layer is named without {SYNTHESIS!r}: {plain!r}, not {tap.layer!r}.")
         if layer is None:
             first, last = next(iter(self._layers), ""), next(reversed(self._layers), "")
             raise RequestError(f"The layer must be one of this network's, {first} to {last}, not {tap.layer[:40]!r}.")

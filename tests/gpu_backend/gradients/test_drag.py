@@ -344,7 +344,7 @@ def test_defaults_choose_coarse_and_middle_rows_and_a_block_of_a_quarter() -> No
 @pytest.mark.parametrize(
     ("handles", "settings", "message"),
     [
-        ((), FAST, "1 to 64 handles"),
+        ((), FAST, "at least 1 handle, and up to 64 handles and pins, not 0 and 0"),
         ((Handle((math.nan, 0.0), (1.0, 1.0)),), FAST, "finite"),
         (TO_THE_RIGHT, DragSettings(mask=np.full((4, 4), 2.0, np.float32)), "0..1"),
         (TO_THE_RIGHT, DragSettings(rows=RowRange(9, 10)), r"0\.\.3"),
@@ -357,6 +357,12 @@ def test_impossible_handles_and_settings_are_refused(
 ) -> None:
     with pytest.raises(RequestError, match=message):
         drag_of(MovingPicture(), settings, handles)
+
+
+def test_points_in_place_of_handles_are_a_type_error() -> None:
+    handles: Any = [((94, 68), (118, 68))]
+    with pytest.raises(TypeError, match="a list of Handle, but one is a tuple"):
+        drag_of(MovingPicture(), FAST, handles)
 
 
 def test_rows_of_another_network_are_refused() -> None:

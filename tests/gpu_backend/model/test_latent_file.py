@@ -47,6 +47,11 @@ def test_rows_are_an_array_again() -> None:
     assert stored_latent(array) == LATENT
 
 
+def test_rows_of_several_pictures_are_no_latent() -> None:
+    with pytest.raises(LoomError, match=r"W rows of one picture .*, not float32 of \(2, 4, 6\)"):
+        stored_latent(np.stack([ROWS, ROWS]))
+
+
 def test_an_array_in_place_of_a_latent_names_what_makes_one(tmp_path: Path) -> None:
     rows: Any = ROWS
     with pytest.raises(TypeError, match="takes a StoredLatent, not an ndarray; see `stored_latent`"):

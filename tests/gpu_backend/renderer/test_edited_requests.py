@@ -63,6 +63,7 @@ def bent(*bends: Bend) -> LocalEdits:
     [
         (bent(Bend("b99.conv0", "gain", 1.0)), "cannot be bent"),
         (bent(Bend("b8.torgb", "gain", 1.0)), "cannot be bent"),
+        (bent(Bend("synthesis.b8.conv0", "gain", 1.0)), "named without 'synthesis.': 'b8.conv0', not 'synthesis.b8"),
         (bent(Bend("b8.conv0", "melt", 1.0)), "must be one of gain"),  # type: ignore[arg-type]
         (bent(Bend("b8.conv0", "gain", 1.0, (999,))), "but channel 999 was requested"),
         (bent(Bend("b8.conv0", "gain", float("nan"))), "amount must be in"),

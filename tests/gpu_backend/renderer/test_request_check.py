@@ -49,6 +49,8 @@ def refusals(renderer: Renderer) -> list[tuple[RenderRequest, str]]:
         (replace(good, model_id="f" * 64), "The request is for the model 'ffffffffffff', but"),
         (replace(good, transform=(1.0, 0, 0, 0, 1.0, 0, 0, 0, 1.0)), "A StyleGAN2 network takes no transform"),
         (replace(good, resolution=12), "must be one of 4, 8, 16, 32 for this network, not 12"),
+        (replace(good, tap=Tap("b99.conv0")), "The layer must be one of this network's, b4.conv1 to b32.torgb, not"),
+        (replace(good, tap=Tap("synthesis.b8.conv1")), "named without 'synthesis.': 'b8.conv1', not 'synthesis.b8"),
         (replace(good, blend=()), "at least one recipe, but its blend is empty"),
         (replace(good, noise=Noise(gain=math.nan)), "A noise gain must be a number in -1000..1000, not nan"),
         (replace(good, noise=Noise(layer_gains=(1.0,) * 99)), "7 noise layers, but has 99"),
