@@ -63,8 +63,7 @@ class CancelledError(LoomError):
 def not_written(path: Path, error: Exception) -> LoomError:
     """Return the error of a file that the system refuses to write."""
     if getattr(error, "errno", None) in FULL_DISK:
-        return LoomError(f"{path.name} was not written, because the disk is full; make room and try again.", str(error))
-    return LoomError(
-        f"{path.name} was not written, because the system says {system_reason(error)}; choose another place for it.",
-        str(error),
-    )
+        what = "expected room for it, but the disk is full; make room and try again"
+    else:
+        what = f"expected a place to write to, but the system says {system_reason(error)}; choose another place"
+    return LoomError(f"{path.name} was not written: {what}.", str(error))
