@@ -35,7 +35,7 @@ from gpu_backend.renderer.memory import MemoryFacts
 from gpu_backend.renderer.opening import open_model
 from gpu_backend.renderer.options import RenderOptions
 from gpu_backend.renderer.pending_frame import FrameContext, PendingFrame, PendingOutputs, outputs_of
-from gpu_backend.renderer.recipe_types import check_blend
+from gpu_backend.renderer.recipe_types import check_blend, check_recipes
 from gpu_backend.renderer.request_check import RequestCheck
 from gpu_backend.request import RenderRequest
 
@@ -559,8 +559,12 @@ class Renderer:
         return rows[0][None] if len(rows) == 1 else np.stack(rows)
 
     def _rows(self, blend: Blend) -> NDArray[np.float32]:
-        """Return the rows of a blend, (num_ws, w_dim)."""
-        return self._recent.rows_of(blend)
+        """Return the rows of a blend, (num_ws, w_dim). A TypeError names a part of it that has another type."""
+        try:
+            return self._recent.rows_of(blend)
+        except (AttributeError, TypeError, ValueError):
+            check_recipes(blend)
+            raise
 
     def _checked_inputs(
         self, ws: ArrayLike, noise: NoiseMode | Noise, transform: ArrayLike | None

@@ -54,6 +54,7 @@ class RequestCheck:
             self.check_noise(request.noise)
             self._good_noise = request.noise
         if request.edits is not self._good_edits and request.edits != self._good_edits:
+            check_edit_types(request.edits)
             check_edits(request.edits, bendable_layers(self._spec), style_lengths(self._spec), self._spec.num_ws)
             self._good_edits = request.edits
         if request.tap is not None:
@@ -129,8 +130,6 @@ def _check_types(request: object) -> None:
     edits: object = request.edits
     if not isinstance(edits, LocalEdits):
         raise TypeError(f"The edits of a request are LocalEdits, not {type_with_article(edits)}.")
-    if edits is not NO_EDITS:
-        check_edit_types(edits)
     transform: object = request.transform
     if transform is not None and not hasattr(transform, "__len__"):
         found = type_with_article(transform)
