@@ -20,6 +20,7 @@ from explorer_app.cli.network import read_network, reference_to
 from explorer_app.cli.renderer import chosen, start_renderer
 from explorer_app.cli.sequence import render_sequence
 from explorer_app.exporting.output_file import as_export_error, check_output_path
+from explorer_app.exporting.picture import has_recipe
 from explorer_app.exporting.sequence import Piece, SequenceSettings
 from explorer_app.exporting.sheet import write_contact_sheet
 from explorer_app.exporting.sinks.picture_folder import PictureFolder
@@ -63,6 +64,8 @@ def run(words: Sequence[str], console: Console) -> int:
     folder: Path = options.outdir
     sheet = folder / "contact-sheet.png"
     check_output_path(sheet)
+    if sheet.exists() and not has_recipe(sheet):
+        raise UsageError(f"{sheet} exists, and Latent Loom did not save it; choose another --outdir.")
     model = read_network(None, console)
     files = SoundFiles.of_this_user()
     project = folder / "demo.loom"

@@ -36,7 +36,7 @@ _Blend = tuple[tuple[Recipe, float], ...]
 
 
 class LatentPath:
-    """A path through keyframes: a random-access sequence that computes the blend of a frame on access.
+    """A path through keyframes, which computes the blend of any frame when it is asked for.
 
     Parameters
     ----------

@@ -131,6 +131,15 @@ def test_the_demo_is_a_piece_that_its_own_sound_moves_and_a_contact_sheet(
     assert {path.name: path.read_bytes() for path in folder.iterdir() if path.is_file()} == before
 
 
+def test_the_demo_does_not_replace_a_picture_of_its_sheets_name(command: Command, tmp_path: Path) -> None:
+    theirs = tmp_path / "contact-sheet.png"
+    Image.new("RGB", (8, 8), "red").save(theirs)
+    before = theirs.read_bytes()
+    assert "Latent Loom did not save it; choose another --outdir" in command("demo", "--outdir", tmp_path).sentence
+    assert theirs.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [theirs]
+
+
 def test_the_demo_does_not_overwrite_an_edited_project(
     command: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
