@@ -242,14 +242,15 @@ class Editing(QObject):
     # -- edits ------------------------------------------------------------------------------------------------------
 
     @Slot(object, bool)
-    def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
+    def edit(self, edit: Edit, final: bool = True, source: str = "", *, by_search: bool = False) -> None:
         """Apply an edit of a source: a panel, the canvas, a controller.
 
         Edits that are not final are one gesture with the final one after them, and one undo step. Gestures of other
         sources, and of other things, may be under way meanwhile. A final edit with no gesture before it (a key, a
         click) is one step; steps of the same slider within 600 ms of each other are merged.
 
-        `in_full` requests no drafts during the gesture, where the next edit comes later than a full picture.
+        An edit `by_search` requests no draft, since the next one comes later than a full picture, and delays no
+        thumbnails.
         """
         self.announce_edit(source)
         if self._drift.is_on and not self._editor.is_gesturing(besides=_DRIFT):
@@ -268,7 +269,7 @@ class Editing(QObject):
             self._follow_time(timeline)
             if is_step:
                 self._editor.amend_step()  # so that the step is what is shown
-        self._show(live=(self._editor.is_gesturing() and not in_full) or self._is_time_moving)
+        self._show(live=(self._editor.is_gesturing() and not by_search) or self._is_time_moving, by_hand=not by_search)
 
     def _fitted(self, edit: Edit) -> Edit | None:
         """Return an edit for the open model; None if it sets what this model does not have."""
@@ -358,7 +359,7 @@ class Editing(QObject):
 
     def refresh(self) -> None:
         """Request the picture again: what its sounds move is known now."""
-        self._show(live=self._is_time_moving or self._editor.is_gesturing(), is_edit=False)
+        self._show(live=self._is_time_moving or self._editor.is_gesturing(), is_edit=False, by_hand=False)
 
     def follow_inputs(self) -> None:
         """Request the picture with the newest values of live inputs, without a step, a save or an update of panels."""
@@ -590,7 +591,7 @@ class Editing(QObject):
         facts = self._model.facts
         return session if facts is None else adapt(session, facts).session
 
-    def _show(self, *, live: bool = False, is_edit: bool = True) -> None:
+    def _show(self, *, live: bool = False, is_edit: bool = True, by_hand: bool = True) -> None:
         """Request the picture and announce the session: immediately, or paced by frames during a live gesture.
 
         Time that passes is no edit, and not saved here.
@@ -599,7 +600,7 @@ class Editing(QObject):
             self._live.changed()
         else:
             self._read_inputs()
-            self._preview.request(self.effective, live=False)
+            self._preview.request(self.effective, live=False, by_hand=by_hand)
             self.announce()
         if is_edit:
             self._save_soon()

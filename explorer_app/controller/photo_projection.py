@@ -367,7 +367,7 @@ class PhotoProjection(QObject):
     def _show(self, latent: StoredLatent) -> None:
         self._edit = TakeEditedRows(self._before, latent, f"From {self._name}")
         # A step takes longer than a full picture, and drafts of latents that the model seldom shows look like others.
-        self._editing.edit(self._edit, False, SOURCE, in_full=True)
+        self._editing.edit(self._edit, False, SOURCE, by_search=True)
 
     def _take(self, *, is_tuned: bool = False) -> None:
         """Make the latent that is shown a step, and keep it by the photo's name."""

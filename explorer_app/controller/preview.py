@@ -110,7 +110,8 @@ class Preview(QObject):
     def request(self, session: Session, *, live: bool, by_hand: bool = True) -> None:
         """Request the picture of a session immediately; during a gesture, small enough to keep up.
 
-        `by_hand` is False where no input caused the request: it then counts in no latency, like the first of a model.
+        `by_hand` is False where neither input nor playback caused the request: it then counts in no latency, like the
+        first of a model, and thumbnails do not wait after it.
         """
         self._session = session
         is_first = self._requests.newest is None
@@ -123,7 +124,8 @@ class Preview(QObject):
             self._rest.start()
         if chosen.is_new:
             asked_s = self._gesture_s() if by_hand and not is_first else None
-            self._renders.submit(chosen.request, asked_s, at_rest=chosen.is_full and not live)
+            at_rest = chosen.is_full and not live
+            self._renders.submit(chosen.request, asked_s, at_rest=at_rest, by_hand=by_hand)
 
     def _request_again(self) -> None:
         """Repeat the request for the session's picture; no input caused it."""

@@ -104,7 +104,7 @@ class PreviewRequests:
             if full in (self._held, self._newest):
                 return None  # it does not move, though its sources go on, or a mask is painted: full after a rest
             self._held = full
-        elif by_hand:
+        elif by_hand or request != self._held:
             self._held = None
         is_full = request.resolution is None
         if self._is_first:

@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from gpu_backend import DirectionFinder, Model, RenderOptions
 
 THUMBNAIL_REST_S = 0.15
-"""Thumbnails wait until no preview was requested for this long, in seconds."""
+"""Thumbnails wait until no preview was requested by hand for this long, in seconds."""
 
 _END_S = 60.0
 """Saving a picture may take seconds; a driver that hangs must not block the exit."""
@@ -79,7 +79,7 @@ class RenderThread(QObject):
     choice
         The chosen device.
     thumbnail_rest_s
-        How long after a preview request thumbnails and other work that needs rest wait, in seconds.
+        How long after a preview request by hand thumbnails and other work that needs rest wait, in seconds.
     """
 
     frame_ready = Signal()
@@ -188,12 +188,16 @@ class RenderThread(QObject):
         self._events.close()
         self._state = Lifecycle.CLOSED
 
-    def submit(self, request: RenderRequest, requested_s: float | None, *, at_rest: bool = False) -> None:
+    def submit(
+        self, request: RenderRequest, requested_s: float | None, *, at_rest: bool = False, by_hand: bool = True
+    ) -> None:
         """Request a picture; it replaces a request that has not begun.
 
-        A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is.
+        A picture at rest (`at_rest`) is cancelled by a newer request; one of a gesture never is. Thumbnails wait for a
+        moment after a request `by_hand` or of playback. A search requests pictures faster than that on a GPU.
         """
-        self._rest.note_request()
+        if by_hand:
+            self._rest.note_request()
         self._preview.request(PreviewRequest(request, requested_s, at_rest))
 
     def finish_drafts_with(self, finish: Callable[[Frame], Frame]) -> None:

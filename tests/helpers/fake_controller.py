@@ -370,7 +370,7 @@ class FakeEditing(QObject):
     def save_now(self) -> None:
         self._calls.append(("save_now",))
 
-    def edit(self, edit: Edit, final: bool = True, source: str = "", *, in_full: bool = False) -> None:
+    def edit(self, edit: Edit, final: bool = True, source: str = "", *, by_search: bool = False) -> None:
         self._calls.append(("edit", edit, final))
         self.announce_edit(source)
         if self._before is None:

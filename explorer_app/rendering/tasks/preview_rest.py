@@ -1,4 +1,4 @@
-"""The pause after the newest preview request that work in the background waits for."""
+"""The pause after the newest preview request by hand or of playback that work in the background waits for."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import time
 
 
 class PreviewRest:
-    """Time of the newest preview request, shared by the tasks that run only while pictures rest.
+    """Time of the newest preview request by hand or of playback, shared by the tasks that run only while pictures rest.
 
     Parameters
     ----------

@@ -25,7 +25,7 @@ class _Order:
 
 
 class ThumbnailTask(RenderTask):
-    """Makes small pictures once no preview was requested lately.
+    """Makes small pictures once no preview was requested by hand lately.
 
     Parameters
     ----------

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from explorer_app.controller import ExportProgress, PhotoProjection, photo_proje
 from explorer_app.controller.photo_projection import _project
 from explorer_app.messages import Level
 from explorer_app.rendering.render_events import ProjectionAdvanced, ProjectionEnded
+from explorer_app.rendering.render_thread import RenderThread
 from explorer_app.session.edited_latent import FadeEdit, edited_latent
 from explorer_app.session.edits import AddBend, Edit, GoToSeed, set_transform
 from explorer_app.session.model_files import ModelFiles
@@ -113,6 +115,22 @@ def test_the_best_latent_shows_while_it_is_searched_and_the_end_is_one_step_that
     assert search.rows is None
 
 
+def test_the_pictures_of_a_search_delay_no_thumbnails(search: Search, monkeypatch: pytest.MonkeyPatch) -> None:
+    by_hand: list[bool] = []
+    submit = RenderThread.submit
+
+    def noted(thread: RenderThread, *arguments: Any, **options: Any) -> None:
+        by_hand.append(options["by_hand"])
+        submit(thread, *arguments, **options)
+
+    search.begin()
+    monkeypatch.setattr(RenderThread, "submit", noted)
+    search.renders.advance(2)
+    assert by_hand == [False, False]
+    search.harness.controller.editing.edit(GoToSeed(7))
+    assert by_hand == [False, False, True]
+
+
 @pytest.mark.parametrize("share", [1.0, 0.5])
 def test_an_edit_before_the_search_is_part_of_the_picture_that_a_fade_goes_back_to(
     search: Search, share: float
@@ -179,11 +197,11 @@ def test_what_a_search_finds_is_shown_in_full(search: Search, monkeypatch: pytes
     live: list[bool] = []
     request = preview.request
 
-    def recorded(session: Session, *, live_now: bool) -> None:
-        live.append(live_now)
-        request(session, live=live_now)
+    def recorded(session: Session, **options: bool) -> None:
+        live.append(options["live"])
+        request(session, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(preview, "request", lambda session, live: recorded(session, live_now=live))
+    monkeypatch.setattr(preview, "request", recorded)
     search.begin()
     search.renders.advance(3)
     assert live == [False] * 3

@@ -64,6 +64,8 @@ def test_a_gesture_that_does_not_move_the_picture_requests_nothing(requests: Pre
     assert requests.choose(MOVED, live=True, by_hand=True) is not None
     assert requests.choose(MOVED, live=True, by_hand=True) is None
     assert requests.choose(SESSION, live=True, by_hand=True) is not None
+    assert requests.choose(MOVED, live=False, by_hand=False) is not None, "as of a search"
+    assert requests.choose(SESSION, live=True, by_hand=True) is not None, "another picture came between"
 
 
 def test_a_measurement_passes_to_newer_requests_until_a_measured_frame_arrives(requests: PreviewRequests) -> None:

@@ -193,6 +193,18 @@ def test_thumbnails_stay_away_while_pictures_move(engine: Engine, qtbot: Any, qa
     assert not harness.of(ThumbnailMade)
 
 
+def test_thumbnails_do_not_wait_after_the_pictures_of_a_search(engine: Engine, qtbot: Any, qapp: Any) -> None:
+    thread = RenderThread(engine, thumbnail_rest_s=3600.0)
+    harness = Harness(thread, qtbot)
+    thread.start()
+    harness.open()
+    thread.submit(request(1), None, at_rest=True, by_hand=False)
+    thread.request_thumbnail("key", lambda: request(50))
+    harness.until(lambda: harness.frames and harness.of(ThumbnailMade))
+    thread.close()
+    assert [seed_of(item) for item in engine.requests] == [1, 50], "the picture comes first"
+
+
 def test_a_thumbnail_that_cannot_be_made_is_reported_once(harness: Harness, engine: Engine) -> None:
     engine.failing = DeviceError("No.")
     harness.thread.request_thumbnail("key", lambda: request(50))
