@@ -49,6 +49,7 @@ class EndPictures(QWidget):
         """Show thumbnails that are there; a single picture has no last one."""
         self._requests = ()
         self.first.setPixmap(first)
+        self.first.show()
         self.last.setPixmap(last or QPixmap())
         self.last.setToolTip("Last keyframe; then the loop returns to the first." if is_loop else "Last frame.")
         self._show_last(last is not None)
@@ -56,11 +57,18 @@ class EndPictures(QWidget):
     def show_frames(self, first: RenderRequest, last: RenderRequest) -> None:
         """Show the thumbnails of two frames, as soon as they are rendered."""
         self.last.setToolTip("Last frame.")
+        self.first.show()
         self._show_last(True)
         if self._requests != (first, last):
             self._requests = first, last
             self._show_made()
             self._rest.start()
+
+    def show_nothing(self) -> None:
+        """Hide both frames: they are not known."""
+        self._requests = ()
+        self.first.hide()
+        self._show_last(False)
 
     def show_thumbnail(self, key: object, image: QImage) -> None:
         """Show the thumbnail of a frame."""

@@ -419,7 +419,8 @@ class ExportDialog(QDialog):
     def _show_ends(self) -> None:
         """Show thumbnails of the first and the last frame; a still has one."""
         if self._takes_timeline:
-            return  # `_changed` shows those of its start and end
+            self.ends.show_nothing()  # `_changed` shows those of its start and end, if all that moves it is known
+            return
         keys = self.path.keys
         items = [keys.item(row) for row in (0, keys.count() - 1)]
         first, last = (QPixmap() if item is None else item.icon().pixmap(self.ends.first.size()) for item in items)

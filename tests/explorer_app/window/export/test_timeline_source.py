@@ -10,6 +10,8 @@ from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.session.patches import Patch
+from explorer_app.session.tracks import Sound
 from explorer_app.settings import Settings
 from explorer_app.window.export.export_dialog import ExportDialog
 from tests.helpers.export_dialogs import history, moving, opened
@@ -124,3 +126,16 @@ def test_the_ends_of_the_timeline_are_requested_once_they_rest_and_shown_as_they
         dialog.ends.show_thumbnail(plan.request(index), image)
     ends = (dialog.ends.first, dialog.ends.last)
     assert [end.pixmap().toImage().pixelColor(2, 2).name() for end in ends] == ["#ff0000", "#0000ff"]
+
+
+def test_without_a_sound_that_moves_the_picture_no_frames_are_shown(qtbot: QtBot, settings: Settings) -> None:
+    sound = Sound("drums", "a" * 64, "drums.wav", 4.0)
+    patch = Patch("audio/drums/rms", "truncation.psi", 0.0, 1.0)
+    moved = replace(moving(), timeline=replace(moving().timeline, sounds=(sound,)), patches=(patch,))
+    dialog = opened(qtbot, settings, history(), moved)
+    assert "its file is missing" in dialog.hint.text()
+    assert [part.isHidden() for part in (dialog.ends.first, dialog.ends.arrow, dialog.ends.last)] == [True] * 3
+    dialog.source.segments["path"].click()
+    assert not dialog.ends.first.isHidden()
+    dialog.source.segments["timeline"].click()
+    assert dialog.ends.first.isHidden(), "those of the path are not those of the timeline"
