@@ -341,9 +341,8 @@ class ExportQueueController(QObject):
     def _tell_stopped(self, job_id: str, run: ExportRun) -> None:
         """Note how far the current job came, and offer to resume it."""
         job = run.job
-        lost = job.delivered - run.kept
+        again = _again_text(job.delivered, job.delivered - run.kept)
         self._close_current(self._end, run.kept)
-        again = f", the last {lost:,} of which are rendered again" if lost else ""
 
         def is_left() -> bool:
             record = self._list.find(job_id)
@@ -498,6 +497,19 @@ def _offer_sentence(jobs: list[ExportRecord]) -> str:
         return f"The export “{job.name}” of {_frames(job.total)} in {job.folder} is not finished."
     names = ", ".join(f"“{job.name}”" for job in jobs[:_MAX_NAMED])
     return f"{len(jobs):,} exports are not finished: {names}{' and more' if len(jobs) > _MAX_NAMED else ''}."
+
+
+def _again_text(delivered: int, lost: int) -> str:
+    """Return what follows on the number of frames that were delivered, if the last ones of them were lost."""
+    if not lost:
+        return ""
+    if delivered == 1:
+        which = "which"
+    elif lost == delivered:
+        which = "all of which"
+    else:
+        which = "the last of which" if lost == 1 else f"the last {lost:,} of which"
+    return f", {which} {'is' if lost == 1 else 'are'} rendered again"
 
 
 def _frames(count: int) -> str:

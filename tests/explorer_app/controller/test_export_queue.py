@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from explorer_app.controller import ExportQueueController
+from explorer_app.controller.export_queue import _again_text
 from explorer_app.exporting.export_list import HERE, ExportRecord
 from explorer_app.exporting.export_store import ExportStore
 from explorer_app.exporting.keyframes import Keyframe
@@ -83,6 +84,20 @@ def test_an_export_that_was_paused_is_resumed_from_its_message(open_harness: Har
     assert not message.action.is_needed()
     finish(open_harness)
     assert states(open_harness) == {"one": "done"}
+
+
+@pytest.mark.parametrize(
+    ("delivered", "lost", "text"),
+    [
+        (36, 0, ""),
+        (36, 36, ", all of which are rendered again"),
+        (3600, 1800, ", the last 1,800 of which are rendered again"),
+        (36, 1, ", the last of which is rendered again"),
+        (1, 1, ", which is rendered again"),
+    ],
+)
+def test_a_message_says_how_many_frames_are_rendered_again(delivered: int, lost: int, text: str) -> None:
+    assert _again_text(delivered, lost) == text
 
 
 def test_exports_run_one_after_the_other(open_harness: Harness) -> None:
