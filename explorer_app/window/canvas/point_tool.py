@@ -10,9 +10,9 @@ from PySide6.QtWidgets import QWidget
 
 from explorer_app.controller import PointDrag
 from explorer_app.window.canvas.canvas import Canvas
+from explorer_app.window.canvas.caption_button import CaptionButton
 from explorer_app.window.canvas.mask_brush import MaskBrush
 from explorer_app.window.canvas.point_painting import paint_points
-from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.gestures.plane_drag import ARROWS
 from explorer_app.window.gestures.pointer_path import PointerPath
 from explorer_app.window.look import theme
@@ -71,7 +71,7 @@ class PointTool(QWidget):
         self.setAccessibleName("Drag a point")
         self.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.setMouseTracking(True)
-        self.button = ActionButton(action, canvas, role="flat")
+        self.button = CaptionButton(action, canvas)
         self.hide()
         canvas.resized.connect(self.place)
         canvas.take_key = self.take_key

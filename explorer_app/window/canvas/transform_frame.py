@@ -12,9 +12,9 @@ from PySide6.QtWidgets import QWidget
 
 from explorer_app.session.edits import set_transform
 from explorer_app.session.session import Session
+from explorer_app.window.canvas.caption_button import CaptionButton
 from explorer_app.window.canvas.picture_stage import PictureStage
 from explorer_app.window.canvas.transform_handles import Box, Handles, Part, Place, dragged, without
-from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.value_slider import FINE
 from explorer_app.window.gestures.pointer_path import CTRL, SHIFT, PointerPath
 from explorer_app.window.look import ink, theme
@@ -88,7 +88,7 @@ class TransformFrame(QWidget):
         self._way = PointerPath(self._follow, self)
         self._action: QAction | None = None
         self._is_offered = False
-        self.button: ActionButton | None = None
+        self.button: CaptionButton | None = None
         self.is_on = False
         self.setAccessibleName("Transform")
         self.setAccessibleDescription("The latent panel shows the same values as numbers.")
@@ -100,7 +100,7 @@ class TransformFrame(QWidget):
     def set_action(self, action: QAction) -> None:
         """Set the action that switches the mode, and add a button for it below the picture."""
         self._action = action
-        self.button = ActionButton(action, self._stage, role="flat")
+        self.button = CaptionButton(action, self._stage)
         self.button.hide()
 
     # -- content ----------------------------------------------------------------------------------------------------

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from itertools import combinations, count
 
 import pytest
-from PySide6.QtCore import QPoint, QPointF, QRect, Qt
-from PySide6.QtGui import QColor
+from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, Qt
+from PySide6.QtGui import QColor, QCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QLayout, QLayoutItem, QWidget
 from pytestqt.qtbot import QtBot
@@ -119,6 +119,28 @@ def test_a_key_a_button_and_the_bar_switch_the_tool_and_no_panel_gets_narrower(
     assert not hand.tool.is_on, "one tool at a time"
     hand.key(Qt.Key.Key_D)
     assert not hand.window.canvas.transform.is_on
+
+
+def test_a_second_click_on_the_x_of_a_message_does_not_start_the_tool(
+    window: MainWindow, messages: MessageLog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    button, strip = window.tools.points.button, window.message_strip
+    messages.warning("Look out.")
+    QApplication.processEvents()
+    (line,) = strip.lines
+    x = line.close_button.mapToGlobal(line.close_button.rect().center())
+    monkeypatch.setattr(QCursor, "pos", lambda: x)
+    QTest.mouseClick(line.close_button, LEFT)
+    QApplication.processEvents()
+    here = button.mapFromGlobal(x)
+    assert button.isVisible()
+    assert button.rect().contains(here), "it is where the x was"
+    QTest.mouseClick(button, LEFT, pos=here)
+    QTest.mouseDClick(button, LEFT, pos=here)
+    assert not window.tools.points.is_on
+    QApplication.sendEvent(button, QEvent(QEvent.Type.Leave))
+    QTest.mouseClick(button, LEFT, pos=here)
+    assert window.tools.points.is_on
 
 
 def test_the_sliders_of_the_brush_are_below_each_other_in_a_very_narrow_bar(hand: Hand, qtbot: QtBot) -> None:
