@@ -69,7 +69,6 @@ class NoiseSection(QWidget):
             "double-click sets 0."
         )
         self.layers_button = QToolButton()
-        theme.set_role(self.layers_button, "flat")
         self.layers_button.setText("Layers ▾")
         self.layers_button.setToolTip("Set the noise strength of each layer.")
         self.layers_button.setAccessibleName("Noise of each layer")
@@ -100,7 +99,7 @@ class NoiseSection(QWidget):
         first.addWidget(gain)
         first.addWidget(self.gain)
         second = QHBoxLayout()
-        second.setSpacing(6)
+        second.setSpacing(_SPACING_PX)
         second.addWidget(self.layers_button)
         second.addStretch(1)
         second.addWidget(self.phase)

@@ -249,6 +249,11 @@ def test_layer_strengths_are_set_in_a_popup(panel: WatchedPanel, qtbot: QtBot) -
     layers.hide()
 
 
+def test_both_buttons_that_open_a_popup_look_alike(panel: WatchedPanel) -> None:
+    roles = [button.property("role") for button in (panel.class_button, panel.noise.layers_button)]
+    assert roles == [None, None], "without a frame the text would be indented against the rows above"
+
+
 @pytest.mark.parametrize("resolution", [64, 256, 1024])
 def test_opening_the_layers_moves_and_scrolls_nothing(scrolled: QScrollArea, qtbot: QtBot, resolution: int) -> None:
     panel = scrolled.widget()
