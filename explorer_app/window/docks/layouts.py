@@ -6,7 +6,8 @@ two columns tabs the panels in one column, and leaves the least important ones i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Literal
 
 from gpu_backend import dataclass
@@ -49,6 +50,9 @@ _HISTORY = 113
 
 _TIMELINE, _LOW_TIMELINE, _LOWEST_TIMELINE = 320, 236, 140
 """Height of the timeline, its height in a low window and in a very low one, in px."""
+
+_HEIGHTS = {"history": _HISTORY, "timeline": _LOW_TIMELINE}
+"""Height in px of a dock that is alone at the bottom, since the user hid the others there."""
 
 _LOWEST = 420
 """Below this height in px, the timeline leaves room for a picture."""
@@ -113,6 +117,43 @@ def first_layout(workspace: WorkspaceName, width: float, height: float, least_le
         columns = _animate(width, height, max(_LEFT, round(least_left)))
         return Layout(columns, has_wide_bottom=width >= _TWO_COLUMNS)
     return Layout(_explore(width, height, max(_LEFT, round(least_left))))
+
+
+def with_toggled(layout: Layout, shown: Mapping[str, bool]) -> Layout:
+    """Return a layout without the docks that a user hid, and with those that a user showed.
+
+    Parameters
+    ----------
+    shown
+        Key of a dock -> whether it is shown. A dock that the layout lacks becomes the last tab of its side; at the
+        bottom, it has a place of its own.
+    """
+    columns, there = list(layout.columns), set(layout.keys)
+    for key in (key for key in HOMES if shown.get(key) and key not in there):
+        _add(key, columns)
+    kept = (_without_hidden(column, shown) for column in columns)
+    return replace(layout, columns=tuple(column for column in kept if column.groups))
+
+
+def _add(key: str, columns: list[Column]) -> None:
+    home = HOMES[key]
+    place = next((place for place, column in enumerate(columns) if column.area == home), None)
+    if place is None and home != "bottom":  # a narrow window has no room for one more column
+        place = next((place for place, column in reversed(list(enumerate(columns))) if column.area != "bottom"), None)
+    if place is None:
+        columns.append(Column(home, ((key,),), _HEIGHTS.get(key, _LEFT), key))
+        return
+    column = columns[place]
+    front, *below = column.groups
+    groups = (front, *below, (key,)) if home == "bottom" else ((*front, key), *below)
+    columns[place] = replace(column, groups=groups)
+
+
+def _without_hidden(column: Column, shown: Mapping[str, bool]) -> Column:
+    left = (tuple(key for key in group if shown.get(key, True)) for group in column.groups)
+    groups = tuple(group for group in left if group)
+    is_other = column.area == "bottom" and groups and groups[0][0] != column.groups[0][0]
+    return replace(column, groups=groups, size=_HEIGHTS[groups[0][0]] if is_other else column.size)
 
 
 def _explore(width: float, height: float, least_left: int) -> tuple[Column, ...]:

@@ -1,7 +1,8 @@
 """The docks around the canvas: the layout of each workspace, its storage, and its fit to the window's size.
 
-An unmodified layout follows the window's size by `layouts.first_layout`. After the user moves a dock or a separator,
-the layout is custom: a small window only shrinks its docks, and a larger window restores their sizes.
+An unmodified layout follows the window's size by `layouts.first_layout`, with the docks that the user showed and
+without those that the user hid. After the user moves a dock or a separator, the layout is custom: a small window only
+shrinks its docks, and a larger window restores their sizes.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from PySide6.QtGui import QAction, QCursor, QMouseEvent, QResizeEvent
 from PySide6.QtWidgets import QApplication, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window.docks.dock import Dock, is_uncovered
-from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout
+from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout, with_toggled
 from explorer_app.window.look import fonts, theme
 
 LAYOUT_VERSION = 5
@@ -75,6 +76,8 @@ class Workspace(QMainWindow):
         """Custom layouts by workspace; other workspaces use the first layout."""
         self._fronts: dict[WorkspaceName, frozenset[str]] = {}
         """Docks in front of the first one of their tabs, by workspace with the first layout."""
+        self._toggled: dict[WorkspaceName, dict[str, bool]] = {}
+        """Which docks the user showed or hid in the first layout, by workspace."""
         self._arranged: Layout | None = None
         """The first layout in use, maybe in place of a custom one that does not fit; None while one is shown."""
         self._hidden: QByteArray | None = None
@@ -99,7 +102,7 @@ class Workspace(QMainWindow):
                 dock.hide()
         for dock in self.docks:
             dock.shown_by_user.connect(partial(self._enter, dock))
-            dock.toggled_by_user.connect(self._user_arranged)
+            dock.toggled_by_user.connect(partial(self._user_toggled, dock))
             dock.topLevelChanged.connect(self._user_arranged)
             dock.dockLocationChanged.connect(self._user_arranged)
 
@@ -161,6 +164,7 @@ class Workspace(QMainWindow):
         """Return this workspace to its first layout."""
         self._own.pop(self._name, None)
         self._fronts.pop(self._name, None)
+        self._toggled.pop(self._name, None)
         self._hidden = None
         self._show_layout()
         self.panels_shown.emit(True)
@@ -169,22 +173,29 @@ class Workspace(QMainWindow):
         """Restore layouts saved by `texts`, and show a workspace; an unreadable layout becomes the first layout."""
         self._own = {each: kept for each in WORKSPACES if (kept := _read(layouts.get(each, ""))) is not None}
         self._fronts = {each: _read_fronts(layouts.get(each, "")) for each in WORKSPACES}
+        self._toggled = {each: _read_toggled(layouts.get(each, "")) for each in WORKSPACES}
         self._name = next((each for each in WORKSPACES if each == name), "explore")
         self._show_layout()
         self.switched.emit(self._name)
 
     def texts(self) -> dict[str, str]:
-        """Return workspace -> custom layout as text, of the first layout the tabs in front.
+        """Return workspace -> custom layout as text, of the first layout the tabs in front and the toggled docks.
 
         Workspaces with the first layout and its tabs are omitted.
         """
         self._note_fronts()
         self.set_panels_shown(True)
         self._keep()
-        texts: dict[str, str] = {
-            name: json.dumps({"fronts": sorted(keys)}) for name, keys in self._fronts.items() if keys
-        }
-        texts.update((name, _text(kept)) for name, kept in self._own.items())
+        texts: dict[str, str] = {}
+        for name in WORKSPACES:
+            fronts, toggled, kept = self._fronts.get(name), self._toggled.get(name), self._own.get(name)
+            data: dict[str, object] = {} if kept is None else _data(kept)
+            if fronts and kept is None:
+                data["fronts"] = sorted(fronts)
+            if toggled:
+                data["toggled"] = toggled
+            if data:
+                texts[name] = json.dumps(data)
         return texts
 
     def _note_fronts(self) -> None:
@@ -217,6 +228,10 @@ class Workspace(QMainWindow):
         self._arrange(self._first())
 
     def _first(self) -> Layout:
+        return with_toggled(self._untouched(), self._toggled.get(self._name, {}))
+
+    def _untouched(self) -> Layout:
+        """Return the first layout with the docks that belong to it."""
         factor = fonts.factor()
         left = max((dock.least_width() for dock in self.docks if HOMES[dock.key] == "left"), default=0)
         return first_layout(self._name, self.width() / factor, self.height() / factor, left / factor)
@@ -404,6 +419,51 @@ class Workspace(QMainWindow):
     def _has_a_place(self, dock: Dock) -> bool:
         return not dock.isHidden() and not dock.isFloating() and is_uncovered(dock)
 
+    def _user_toggled(self, dock: Dock) -> None:
+        """Remember that the first layout is to have a dock, or not; a custom layout is stored as it is now."""
+        if self._arranged is None:
+            self._user_arranged()
+            return
+        self._moved_timer.start()
+        if self._is_arranging or not self.isVisible():
+            return
+        usual, toggled = set(self._untouched().keys), self._toggled.setdefault(self._name, {})
+        if not self.are_panels_shown:  # all others stay hidden
+            self._hidden = None
+            toggled.update(dict.fromkeys(self._docks, False))
+            self.panels_shown.emit(True)
+        else:
+            self._note_fronts()
+        if dock.isHidden() == (dock.key in usual):
+            toggled[dock.key] = not dock.isHidden()
+        else:
+            toggled.pop(dock.key, None)
+        layout = self._first()
+        for column in layout.columns:
+            for group in column.groups:
+                if dock.key in group:
+                    others = self._fronts.get(self._name, frozenset()).difference(group)
+                    self._fronts[self._name] = others | ({dock.key} - {group[0]})
+        if self._is_as_placed(dock, layout):
+            self._arranged = layout
+            with self._arranging():
+                self._resize_to(layout)
+        else:
+            self._arrange(layout)
+            self._enter(dock)
+
+    def _is_as_placed(self, dock: Dock, layout: Layout) -> bool:
+        """Return whether a dock that was just shown came where a layout has it, or is hidden."""
+        if dock.isHidden():
+            return True
+        beside = {each.key for each in self.tabifiedDockWidgets(dock) if isinstance(each, Dock) and not each.isHidden()}
+        return any(
+            self.dockWidgetArea(dock) is _AREAS[column.area] and {dock.key, *beside} == set(group)
+            for column in layout.columns
+            if column.area != "bottom" or len(column.groups) == 1  # which are in the order in which they were shown
+            for group in column.groups
+        )
+
     @Slot()
     def _user_arranged(self) -> None:
         """Store the current layout as custom."""
@@ -579,10 +639,10 @@ def scroll_to(widget: QWidget) -> None:
         around = around.parentWidget()
 
 
-def _text(kept: _Kept) -> str:
+def _data(kept: _Kept) -> dict[str, object]:
     state = bytes(kept.state.toBase64().data()).decode("ascii")
     sizes = {key: [size.width(), size.height()] for key, size in kept.sizes.items()}
-    return json.dumps({"state": state, "sizes": sizes})
+    return {"state": state, "sizes": sizes}
 
 
 def _read(text: str) -> _Kept | None:
@@ -603,6 +663,17 @@ def _read_fronts(text: str) -> frozenset[str]:
     except (ValueError, TypeError, KeyError, RecursionError):
         return frozenset()
     return frozenset(key for key in fronts if isinstance(key, str)) if isinstance(fronts, list) else frozenset()
+
+
+def _read_toggled(text: str) -> dict[str, bool]:
+    """Return which docks were shown or hidden; none if the text does not say that."""
+    try:
+        toggled = json.loads(text)["toggled"]
+    except (ValueError, TypeError, KeyError, RecursionError):
+        return {}
+    if not isinstance(toggled, dict):
+        return {}
+    return {key: shown for key, shown in toggled.items() if key in HOMES and isinstance(shown, bool)}
 
 
 def _length(value: object) -> int:

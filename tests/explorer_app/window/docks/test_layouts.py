@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from explorer_app.window.docks.layouts import HOMES, WORKSPACES, WorkspaceName, first_layout
+from explorer_app.window.docks.layouts import HOMES, WORKSPACES, WorkspaceName, first_layout, with_toggled
 from explorer_app.window.shell.dock_table import DOCKS
 
 SIZES = [
@@ -61,3 +61,19 @@ def test_the_timeline_lies_below_the_left_panels_where_they_are_not_the_only_col
     assert first_layout("animate", 1280, 720).has_wide_bottom
     assert not first_layout("animate", 800, 500).has_wide_bottom
     assert not first_layout("explore", 1600, 980).has_wide_bottom
+
+
+def test_docks_that_are_toggled_keep_their_side_and_the_others_their_places() -> None:
+    large = first_layout("explore", 1588, 909)
+    found = {column.area: column for column in with_toggled(large, {"layers": True, "performance": False}).columns}
+    assert found["right"].groups == (("layers",), ("model",))
+    assert found["left"].groups == (("latent",), ("sliders",), ("mix",))
+    alone = with_toggled(large, dict.fromkeys(HOMES, False) | {"timeline": True})
+    (bottom,) = alone.columns
+    assert (bottom.area, bottom.groups) == ("bottom", (("timeline",),))
+    assert bottom.size > 200, "it needs more height than the history"
+    (side, _) = with_toggled(first_layout("explore", 800, 560), {"model": True, "mix": False}).columns
+    assert (side.area, side.groups) == ("left", (("latent", "sliders", "performance", "model"),)), "no second column"
+    (column, *_) = with_toggled(first_layout("measure", 1588, 909), {"history": True}).columns
+    assert column.area == "left"
+    assert with_toggled(large, {"model": True, "edits": False}) == large

@@ -438,6 +438,62 @@ def test_each_workspace_has_docks_of_its_own_and_keeps_what_a_person_did_there(m
     assert shown(second) == {"performance", "layers", "model"}
 
 
+def places(window: MainWindow) -> dict[str, tuple[int, int]]:
+    """Where the docks are that are to be seen."""
+    return {key: (window.docks[key].x(), window.docks[key].y()) for key in in_front(window)}
+
+
+@pytest.mark.parametrize("key", ["model", "mix", "layers", "timeline"])
+def test_a_panel_that_is_toggled_on_a_small_screen_is_on_a_larger_one_in_its_own_place(
+    make: Make, settings: Settings, key: str
+) -> None:
+    small = make(FakeController(), 800, 560)
+    wait_for_layout(small, 800, 560)
+    usual = shown(small)
+    is_usual = key in usual
+    for _ in range(2 if is_usual and not is_uncovered(dock(small, key)) else 1):  # the first brings it to the front
+        QTest.keySequence(small.canvas, small.docks[key].toggleViewAction().shortcut())
+        wait_for_layout(small, 800, 560)
+    assert (key in shown(small)) != is_usual
+    small.close()
+
+    large = make(FakeController(), 1600, 980)
+    wait_for_layout(large, 1600, 980)
+    untouched = {"latent", "sliders", "mix", "performance", "model", "history"}
+    assert shown(large) == (untouched - {key} if is_usual else untouched | {key})
+    right = Qt.DockWidgetArea.RightDockWidgetArea
+    assert large.workspace.dockWidgetArea(dock(large, "performance")) == right, "there is a second column"
+    before = places(large)
+    dock(large, key).toggleViewAction().trigger()
+    wait_for_layout(large, 1600, 980)
+    dock(large, key).toggleViewAction().trigger()
+    wait_for_layout(large, 1600, 980)
+    assert places(large) == before
+    large.workspace.reset()
+    wait_for_layout(large, 1600, 980)
+    assert shown(large) == untouched
+    large.close()
+    assert not settings.values.layouts
+
+
+def test_a_panel_that_is_shown_where_all_are_hidden_stays_the_only_one_in_windows_of_other_sizes(
+    make: Make, settings: Settings
+) -> None:
+    window = make(FakeController(), 800, 560)
+    QTest.keySequence(window.canvas, "P")
+    wait_for_layout(window, 800, 560)
+    QTest.keySequence(window.canvas, "Alt+4")
+    wait_for_layout(window, 800, 560)
+    assert shown(window) == {"performance"}
+    wait_for_layout(window, 1600, 980)
+    assert shown(window) == {"performance"}
+    assert dock(window, "performance").x() > window.canvas.width() / 2, "at the right, where it belongs"
+    dock(window, "latent").toggleViewAction().trigger()
+    wait_for_layout(window, 1600, 980)
+    assert shown(window) == {"performance", "latent"}
+    assert dock(window, "latent").x() < window.canvas.mapTo(window.workspace, QPoint(0, 0)).x()
+
+
 def in_front(window: MainWindow) -> set[str]:
     """Keys of the docks that are to be seen."""
     return {key for key in shown(window) if is_uncovered(window.docks[key])}
