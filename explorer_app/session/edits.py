@@ -398,7 +398,11 @@ class AddSources(_Whole):
 
 @dataclass(frozen=True, slots=True)
 class RemoveSource(_Whole):
-    """Remove a mix source, and the tracks and patches that move it; those of later ones follow them."""
+    """Remove a mix source, and the tracks and patches that move it; those of later ones follow them.
+
+    Keys of whole pictures lose it too if they have it in the same place, which is what tracks name a source by. Another
+    source there is one of a picture with another mix, and stays.
+    """
 
     index: int
     label: str = "Remove source"
@@ -418,8 +422,15 @@ class RemoveSource(_Whole):
                 return ""
             return path if index < self.index else f"mix/{index - 1}/{field}"
 
-        mix = (*session.mix[: self.index], *session.mix[self.index + 1 :])
-        return _with_moved_paths(replace(session, mix=mix), renamed)
+        gone = session.mix[self.index : self.index + 1]
+
+        def without(state: Session) -> Session:
+            there = state.mix[self.index : self.index + 1]
+            if [source.latent for source in there] != [source.latent for source in gone]:
+                return state
+            return replace(state, mix=(*state.mix[: self.index], *state.mix[self.index + 1 :]))
+
+        return _with_moved_paths(_in_keys_too(session, without), renamed)
 
 
 REMOVALS = (RemoveBend, RemoveBlend, RemoveStyleChannel, RemoveSource)

@@ -16,7 +16,8 @@ from explorer_app.session.parameters import SetParameter
 from explorer_app.session.patches import Patch
 from explorer_app.session.resolve import kept_latent, resolve, unobserved
 from explorer_app.session.session import ModelReference, Position, Session, Slider, Source
-from explorer_app.session.tracks import Key, Timeline, Track
+from explorer_app.session.timeline.evaluation import keyed_at
+from explorer_app.session.tracks import STATE, Key, Timeline, Track
 from gpu_backend import Latent, Noise, Point, Recipe, RenderRequest, RowRange, Tap, Transform, Truncation, plane_point
 from tests.helpers.edits import set_noise, whole_slider
 from tests.helpers.requests import point_of
@@ -100,6 +101,21 @@ def test_tracks_and_patches_of_a_source_go_with_it_and_those_of_later_ones_follo
     assert [item.label for item in removed.mix] == ["seed 1", "seed 3"]
     assert [track.path for track in removed.timeline.tracks] == ["mix/0/strength", "mix/1/strength/1", "noise.gain"]
     assert [patch.parameter for patch in removed.patches] == ["mix/1/strength"]
+
+
+def test_a_source_is_removed_from_the_keys_that_have_it_in_its_place_so_that_tracks_still_name_the_others() -> None:
+    first, second, third = (source(seed) for seed in (1, 2, 3))
+    strong = replace(second, strengths=(1.0,), label="renamed")
+    mixes = ((first, second, third), (first, strong, third), (first, third, second), (first,), ())
+    keys = tuple(Key(Fraction(t), replace(PLAIN, mix=mix)) for t, mix in enumerate(mixes))
+    timeline = Timeline((Track(STATE, keys), Track("mix/2/strength", (Key(Fraction(0), 0.75),))), end=Fraction(9))
+    session = keyed_at(replace(PLAIN, mix=mixes[0], timeline=timeline), 0.0)
+    removed = RemoveSource(1).apply(session)
+    track = removed.timeline.track(STATE)
+    assert track is not None
+    assert [key.value.mix for key in track.keys] == [(first, third), (first, third), mixes[2], (first,), ()]
+    played = keyed_at(removed, 0.0)
+    assert [(item.label, item.strengths) for item in played.mix] == [("seed 1", (0.5, 0.5)), ("seed 3", (0.75, 0.75))]
 
 
 def test_a_session_resolves_to_its_plane_point_with_everything_on_top() -> None:
