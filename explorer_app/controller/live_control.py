@@ -13,7 +13,7 @@ from PySide6.QtCore import QObject, Qt, QTimer, Signal, Slot
 
 from explorer_app.controller.editing import Editing
 from explorer_app.controller.file_worker import FileWorker
-from explorer_app.controller.live_inputs import LiveInputs
+from explorer_app.controller.live_inputs import INPUT_NAMES, InputKind, LiveInputs
 from explorer_app.controller.live_updates import refresh_ms
 from explorer_app.controller.playback import Playback
 from explorer_app.inputs.sampler import Level as PatchLevel, LiveSampler, source_of
@@ -223,6 +223,27 @@ class LiveControl(QObject):
             self._editing.edit(SetPatches(checked((*sounds, *fitted)), "Open preset"))
         except LoomError as error:
             self._messages.warning(error.sentence)
+            return
+        self._offer_inputs(fitted)
+
+    def _offer_inputs(self, patches: Patches) -> None:
+        """Offer to switch on the inputs that patches need, and that are off."""
+
+        def off() -> list[InputKind]:
+            needed = {patch.source.split("/")[0] for patch in patches if patch in self.patches}
+            return [kind for kind in INPUT_NAMES if kind in needed and not self.inputs.state(kind).is_on]
+
+        def switch_on() -> None:
+            for kind in off():
+                self.inputs.set_on(kind, True)
+
+        names = " and ".join(INPUT_NAMES[kind] for kind in off())
+        if names:
+            self._messages.post(
+                Level.INFO,
+                f"Controls of the preset act once {names} {'is' if len(off()) == 1 else 'are'} switched on.",
+                action=Action(f"Switch on {names}", switch_on, lambda: bool(off())),
+            )
 
     @Slot(str)
     def refuse(self, sentence: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Literal
 
 from PySide6.QtCore import QObject, Qt, Signal, Slot
@@ -23,6 +23,9 @@ InputKind = Literal["midi", "gamepad", "input", "osc", "feedback"]
 
 KINDS: tuple[InputKind, ...] = ("midi", "gamepad", "input", "osc", "feedback")
 """Inputs that are shown and remembered, in this order; "input" is a microphone or line input."""
+
+INPUT_NAMES: Mapping[InputKind, str] = {"midi": "MIDI", "gamepad": "Gamepad", "input": "Microphone", "osc": "OSC"}
+"""What sources come from, by the beginning of their names -> as the panel calls it."""
 
 DEFAULT_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT}"
 FEEDBACK_ADDRESS = f"{DEFAULT_HOST}:{DEFAULT_PORT + 1}"

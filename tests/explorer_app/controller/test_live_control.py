@@ -388,6 +388,26 @@ def test_a_preset_leaves_out_what_the_model_does_not_have(stage: Stage, tmp_path
     assert stage.harness.said()[-1] == "One patch was left out of the preset: this model has no such parameter."
 
 
+def test_a_preset_offers_to_switch_on_the_inputs_that_it_needs(stage: Stage, tmp_path: Path) -> None:
+    path = tmp_path / "stage.patches.json"
+    save_patches(path, (PATCH,))
+    stage.live.load_preset(path)
+    stage.harness.until(lambda: stage.live.patches == (PATCH,))
+    assert not any(message.action for message in stage.harness.messages.messages), "MIDI is on"
+    stage.live.inputs.set_on("midi", False)
+    save_patches(path, (PATCH, Patch("gamepad/0/axis/1", "noise.gain")))
+    stage.live.load_preset(path)
+    stage.harness.until(lambda: len(stage.live.patches) == 2)
+    message = stage.harness.messages.messages[-1]
+    assert message.sentence == "Controls of the preset act once MIDI and Gamepad are switched on."
+    assert message.action is not None
+    assert message.action.is_needed()
+    message.action.call()
+    assert stage.live.inputs.state("midi").is_on
+    assert stage.live.inputs.state("gamepad").is_on
+    assert not message.action.is_needed()
+
+
 def test_feedback_sends_where_each_control_belongs(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
     shown: list[dict[str, Any]] = []
     monkeypatch.setattr(type(stage.live.inputs), "sends", property(lambda self: True))
