@@ -199,7 +199,7 @@ def test_what_a_search_finds_is_shown_in_full(search: Search, monkeypatch: pytes
 
     def recorded(session: Session, **options: bool) -> None:
         live.append(options["live"])
-        request(session, **options)  # type: ignore[arg-type]
+        request(session, **options)
 
     monkeypatch.setattr(preview, "request", recorded)
     search.begin()
