@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fractions import Fraction
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -34,8 +35,8 @@ def history(steps: int = 3, kept: int = 0) -> History:
     return made
 
 
-def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION) -> ExportDialog:
-    dialog = ExportDialog(session, past, FACTS, settings)
+def opened(qtbot: QtBot, settings: Settings, past: History, session: Session = SESSION, **more: Any) -> ExportDialog:
+    dialog = ExportDialog(session, past, FACTS, settings, **more)
     dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose, False)
     qtbot.addWidget(dialog)
     dialog.show()

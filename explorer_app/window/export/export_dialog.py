@@ -74,8 +74,8 @@ class ExportDialog(QDialog):
         Render time of a full picture in ms, for the estimate; None if unknown.
     gpu_count
         GPUs of this machine; None if it is not known yet.
-    envelopes
-        Envelopes that the patches of sounds need, as far as they were read.
+    envelopes_of
+        Returns the envelopes that the patches of a session's sounds need, as far as they were read.
     unfinished_in
         Returns the names of the exports into a folder that run, wait or are paused.
     project
@@ -104,7 +104,7 @@ class ExportDialog(QDialog):
         *,
         frame_ms: float | None = None,
         gpu_count: int | None = None,
-        envelopes: Envelopes = _NO_ENVELOPES,
+        envelopes_of: Callable[[Session], Envelopes] = lambda session: _NO_ENVELOPES,
         unfinished_in: Callable[[Path], Mapping[str, JobState]] = lambda folder: {},
         project: str = "",
         last_path: Sequence[ExportKey] = (),
@@ -116,7 +116,7 @@ class ExportDialog(QDialog):
         self._facts = facts
         self._settings = settings
         self._frame_ms = frame_ms
-        self._envelopes = envelopes
+        self._envelopes_of = envelopes_of
         self._preset: PresetName = "sequence"
         self.presets = SegmentedControl(
             [(key, preset.label, preset.tip) for key, preset in PRESETS.items()], "Kind of export", self
@@ -158,7 +158,7 @@ class ExportDialog(QDialog):
             self,
         )
         self.source.setVisible(self._is_timeline)
-        self.timeline = TimelineSource(self._session, self._envelopes, self)
+        self.timeline = TimelineSource(self._session, self._envelopes_of(self._session), self)
 
     def _choose_source(self, source: str) -> None:
         self._is_timeline = source == "timeline"
@@ -260,6 +260,12 @@ class ExportDialog(QDialog):
     @Slot()
     def jobs_changed(self) -> None:
         """Look again which names are free: exports were added, or ended."""
+        self._changed()
+
+    @Slot()
+    def sounds_changed(self) -> None:
+        """Look again which sounds were read: those that move the picture may be there now."""
+        self.timeline.take_envelopes(self._envelopes_of(self._session))
         self._changed()
 
     @property

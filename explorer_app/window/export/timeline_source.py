@@ -36,14 +36,6 @@ class TimelineSource(QWidget):
         super().__init__(parent)
         self._session = session
         self._envelopes = envelopes
-        names = {sound.digest: sound.name for sound in session.timeline.sounds}
-        missing = [names[digest] for digest, feature in needed_envelopes(session) if (digest, feature) not in envelopes]
-        self.objection = (
-            f"The sound “{missing[0]}” moves the picture, but its file is missing or still being read."
-            if missing
-            else ""
-        )
-        """Why the timeline cannot be exported; empty if it can."""
         timeline = session.timeline
         first, last = timeline.loop if timeline.loop is not None else (Fraction(0), timeline.end)
         self._bounds = first, last
@@ -76,6 +68,21 @@ class TimelineSource(QWidget):
         layout.addWidget(about)
         layout.addLayout(form)
         layout.addStretch(1)
+
+    @property
+    def objection(self) -> str:
+        """Why the timeline cannot be exported; empty if it can."""
+        names = {sound.digest: sound.name for sound in self._session.timeline.sounds}
+        missing = [names[key[0]] for key in needed_envelopes(self._session) if key not in self._envelopes]
+        return (
+            f"The sound “{missing[0]}” moves the picture, but its file is missing or still being read."
+            if missing
+            else ""
+        )
+
+    def take_envelopes(self, envelopes: Envelopes) -> None:
+        """Take what was read of the sounds until now."""
+        self._envelopes = envelopes
 
     def _field(self, value: float, tip: str, name: str) -> NumberField:
         field = NumberField(0.0, float(self._session.timeline.end), decimals=2, step=0.5, widest="00000.00")

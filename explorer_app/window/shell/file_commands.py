@@ -144,7 +144,7 @@ class FileCommands:
             self._dialogs.window,
             frame_ms=frame_ms,
             gpu_count=self._gpu_count,
-            envelopes=self._sounds.envelopes_of(self._editing.session),
+            envelopes_of=self._sounds.envelopes_of,
             unfinished_in=self._export.unfinished_in,
             project="" if self._files.project is None else self._files.project.stem,
             last_path=self._last_path,
@@ -159,6 +159,7 @@ class FileCommands:
         self._export.encoders_found.connect(dialog.files.show_hardware)
         self._export.find_encoders()
         self._export.jobs_changed.connect(dialog.jobs_changed)
+        self._sounds.changed.connect(dialog.sounds_changed)
         self._export.refresh()  # another window may have taken the name that is offered
         self._thumbnails.serve(dialog.path.keys, "export")
         self._thumbnails.serve(dialog.ends, "export ends")

@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QImage
 from pytestqt.qtbot import QtBot
 
 from explorer_app.exporting.sequence import SequenceSettings, plan_sequence
+from explorer_app.session.envelopes import Envelope, Envelopes
 from explorer_app.session.patches import Patch
 from explorer_app.session.tracks import Sound
 from explorer_app.settings import Settings
@@ -139,3 +140,26 @@ def test_without_a_sound_that_moves_the_picture_no_frames_are_shown(qtbot: QtBot
     assert not dialog.ends.first.isHidden()
     dialog.source.segments["timeline"].click()
     assert dialog.ends.first.isHidden(), "those of the path are not those of the timeline"
+
+
+def test_a_sound_that_is_read_while_the_dialog_is_open_lets_the_timeline_be_exported(
+    qtbot: QtBot, settings: Settings
+) -> None:
+    sound = Sound("drums", "a" * 64, "drums.wav", 4.0)
+    patch = Patch("audio/drums/rms", "truncation.psi", 0.0, 1.0)
+    moved = replace(moving(), timeline=replace(moving().timeline, sounds=(sound,)), patches=(patch,))
+    read: list[Envelope] = []
+
+    def envelopes_of(session: object) -> Envelopes:
+        return {envelope.key: envelope for envelope in read}
+
+    dialog = opened(qtbot, settings, history(), moved, envelopes_of=envelopes_of)
+    assert not dialog.export.isEnabled()
+    read.append(Envelope("a" * 64, "rms", bytes(2 * 400)))
+    dialog.sounds_changed()
+    assert dialog.export.isEnabled()
+    assert "missing" not in dialog.hint.text()
+    piece = dialog.wanted.piece
+    assert piece is not None
+    assert piece.session.patches == (patch,)
+    assert not dialog.ends.first.isHidden()
