@@ -89,6 +89,10 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
     mute.setCheckable(True)
     mute.setChecked(track.is_muted)
     mute.triggered.connect(lambda on: view.replace_track(replace(track, is_muted=on), "Mute track"))
+    arm = _entry(menu, "Arm for recording", "Record armed tracks only.", False, lambda: None)
+    arm.setCheckable(True)
+    arm.setChecked(path in view.scene.armed)
+    arm.triggered.connect(lambda on: view.armed.emit(path, on))
     if path in (STATE, "pinned_blend"):
         _choices(menu, "Way", WAYS, track.way, partial(_set_way, view, track))
     if path == NOISE_LOOP:
@@ -111,7 +115,7 @@ def track_menu(view: TimelineView, path: str, session: Session) -> QMenu:
 
 
 def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
-    """Return the menu of the ruler at a time in seconds: the whole timeline, and where the grid of beats begins."""
+    """Return the menu of the ruler at a time in seconds: the whole timeline, what plays, where beats begin."""
     menu = _new_menu(view)
     menu.setToolTipsVisible(True)
     tip = "Zoom out until the whole timeline is seen; Ctrl and the wheel zoom in."
@@ -119,11 +123,28 @@ def ruler_menu(view: TimelineView, t: Fraction) -> QMenu:
     menu.addSeparator()
     grid = view.timeline.grid
     here = max(Fraction(0), round(t * view.timeline.fps) / view.timeline.fps)
+    _range_entries(menu, view, here)
     tip = "Bar 1 begins at this frame, and keys snap to its beats."
     _entry(menu, "First beat here", tip, False, partial(_set_first_beat, view, here))
     tip = "Bar 1 begins with the timeline."
     _entry(menu, "First beat at the start", tip, not grid.offset, partial(_set_first_beat, view, Fraction(0)))
     return menu
+
+
+def _range_entries(menu: QMenu, view: TimelineView, here: Fraction) -> None:
+    """Add what a drag in the bar above the ruler does: choose what plays."""
+    timeline = view.timeline
+    (first, last), end = timeline.playing_range, timeline.end
+    start = here, last if here < last else end
+    stop = first if first < here else Fraction(0), min(here, end)
+
+    def play(loop: tuple[Fraction, Fraction] | None) -> None:
+        view.emit_change(replace(timeline, loop=loop), "Loop")
+
+    _entry(menu, "Play from here", "What plays begins at this frame.", here >= end, partial(play, start))
+    _entry(menu, "Play up to here", "What plays ends at this frame.", not here, partial(play, stop))
+    _entry(menu, "Play the whole timeline", "From its start to its end.", timeline.loop is None, partial(play, None))
+    menu.addSeparator()
 
 
 def _new_menu(parent: QWidget) -> QMenu:

@@ -12,6 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QEvent, QPoint, QPointF, QRect, QRectF, QSize, Qt, QTimer, Signal
 from PySide6.QtGui import (
+    QColor,
     QContextMenuEvent,
     QFocusEvent,
     QFontMetrics,
@@ -29,6 +30,7 @@ from PySide6.QtWidgets import QAbstractScrollArea, QFrame, QSizePolicy, QWidget
 from explorer_app.session.session import Session
 from explorer_app.session.timeline.edits import KeyName, names_of, snapped, with_track
 from explorer_app.session.tracks import NO_TIMELINE, Timeline
+from explorer_app.window.controls.announce import announce
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.key_drags import (
     BoxDrag,
@@ -46,6 +48,7 @@ from explorer_app.window.timeline.take_painter import Takes, paint_takes
 from explorer_app.window.timeline.time_axis import RulerUnit, TimeAxis
 from explorer_app.window.timeline.timeline_painter import paint_playhead, paint_still
 from explorer_app.window.timeline.timeline_scene import GRAB_PX, LOOP_PX, Scene, is_near
+from explorer_app.window.timeline.track_cursor import TrackCursor
 from explorer_app.window.timeline.track_rows import TrackRow, rows_of
 
 LABEL_PX = 150
@@ -90,11 +93,11 @@ class TimelineView(QAbstractScrollArea):
     play_toggled()
         Space.
     key_wanted(str, object)
-        A key of a parameter at a time, from a double-click on its track.
+        A key of a parameter at a time, from a double-click on its track, or Enter.
     armed(str, bool)
         The dot of a track was clicked.
     track_menu_requested(str, QPoint), key_menu_requested(QPoint), ruler_menu_requested(object, QPoint)
-        A right click on a track, on a selected key, at a time of the ruler.
+        A right click, or the menu key, on a track, on a selected key, at a time of the ruler.
     thumbnail_wanted(object, object)
         The small picture of a session, under a key.
     refused(str)
@@ -131,6 +134,7 @@ class TimelineView(QAbstractScrollArea):
         self.selection: frozenset[KeyName] = frozenset()
         self.unit: RulerUnit = "seconds"
         self.keys = SelectedKeys(self)
+        self.track_cursor = TrackCursor(self)
         self.rows: list[TrackRow] = []
         self.axis = TimeAxis(theme.px(LABEL_PX), 600.0, 0.0, 60.0)
         self._armed: frozenset[str] = frozenset()
@@ -260,10 +264,21 @@ class TimelineView(QAbstractScrollArea):
             painter.setBrush(theme.alpha(theme.current().accent, 0.15))
             painter.drawRect(self._drag.box)
         if self.hasFocus():
+            self._paint_cursor(painter)
             painter.setPen(QPen(theme.alpha(theme.current().accent, 0.7), 1))
             painter.setBrush(Qt.BrushStyle.NoBrush)
             painter.drawRect(QRectF(area).adjusted(0.5, 0.5, -0.5, -0.5))
         painter.end()
+
+    def _paint_cursor(self, painter: QPainter) -> None:
+        """Paint a bar at the left of the track, or of the ruler, that keys act on."""
+        row, scene = self.track_cursor.row, self.scene
+        bar = QRectF(0, 0, theme.px(3), scene.ruler_px)
+        if row is not None:
+            painter.setClipRect(self.viewport().rect().adjusted(0, scene.ruler_px, 0, 0))
+            bar = QRectF(0, scene.y(row), theme.px(3), row.height)
+        painter.fillRect(bar, QColor(theme.current().accent))
+        painter.setClipping(False)
 
     def _paint_hint(self, painter: QPainter) -> None:
         painter.setFont(fonts.body())
@@ -275,6 +290,7 @@ class TimelineView(QAbstractScrollArea):
     def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
         """Paint the frame of the focus; Qt updates only the area around the viewport."""
         super().focusInEvent(event)
+        self.setAccessibleDescription(self.track_cursor.text())
         self.viewport().update()
 
     def focusOutEvent(self, event: QFocusEvent) -> None:  # noqa: N802
@@ -342,11 +358,12 @@ class TimelineView(QAbstractScrollArea):
         if event.button() != Qt.MouseButton.LeftButton:
             return
         self._has_changed = False
+        row = self.scene.row_at(place) if place.y() >= self.scene.ruler_px else None
+        self.track_cursor.path = "" if row is None else row.track.path
         if place.y() < self.scene.ruler_px:
             self._drag = self._ruler_drag(place, modifiers)
             self._drag.move(place, modifiers)
             return
-        row = self.scene.row_at(place)
         if place.x() < self.axis.left:
             if row is not None and is_near(place, self.scene.arm_place(row)):
                 self.armed.emit(row.track.path, row.track.path not in self._armed)
@@ -424,6 +441,9 @@ class TimelineView(QAbstractScrollArea):
         """Open the menu of the key, of the track or of the ruler under the pointer; none during a gesture."""
         if self._drag is not None:
             return
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            self._open_menu()
+            return
         place = QPointF(event.pos())
         name = self.scene.key_near(place) if place.x() >= self.axis.left else None
         row = self.scene.row_at(place)
@@ -434,6 +454,20 @@ class TimelineView(QAbstractScrollArea):
             self.key_menu_requested.emit(event.globalPos())
         elif row is not None:
             self.track_menu_requested.emit(row.track.path, event.globalPos())
+
+    def _open_menu(self) -> None:
+        """Open the menu of what the keyboard is on: of the selected keys, else of the track, else of the ruler."""
+        scene, row, names = self.scene, self.track_cursor.row, self.track_cursor.selected
+        x = min(max(self.axis.x(float(names[0][1] if names else self.time)), self.axis.left), self.viewport().width())
+        below = scene.ruler_px if row is None else scene.y(row) + row.height
+        place = QPointF(x if names or row is None else theme.px(11), min(below, self.viewport().height()))
+        at = self.viewport().mapToGlobal(place.toPoint())
+        if names:
+            self.key_menu_requested.emit(at)
+        elif row is not None:
+            self.track_menu_requested.emit(row.track.path, at)
+        else:
+            self.ruler_menu_requested.emit(self.time, at)
 
     def wheelEvent(self, event: QWheelEvent) -> None:  # noqa: N802
         """Scroll the tracks; with Ctrl zoom, with Shift or a sideways wheel move in time."""
@@ -459,9 +493,8 @@ class TimelineView(QAbstractScrollArea):
     # -- keyboard and edits -------------------------------------------------------------------------------------------
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Play, step, nudge, copy, paste, delete, cancel."""
-        key, ctrl = event.key(), bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-        shift = bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+        """Play, step, go to tracks and keys, nudge, copy, paste, delete, cancel."""
+        key = event.key()
         if key == Qt.Key.Key_Escape and self._drag is not None:
             self.cancel_drag()
         elif self._drag is not None and self._drag.is_edit and key != Qt.Key.Key_Space:
@@ -472,31 +505,83 @@ class TimelineView(QAbstractScrollArea):
             self.play_toggled.emit()
         elif key in (Qt.Key.Key_Delete, Qt.Key.Key_Backspace):
             self.keys.delete()
-        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
-            self._step((-1 if key == Qt.Key.Key_Left else 1) * (10 if shift else 1))
-        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down) and self.selection:
-            self.keys.raise_by(0.01 * (1 if key == Qt.Key.Key_Up else -1) * (10 if shift else 1))
-        elif key == Qt.Key.Key_Home:
-            self.sought.emit(self.timeline.playing_range[0], True)
-        elif key == Qt.Key.Key_End:
-            self.sought.emit(self.timeline.playing_range[1], True)
-        elif ctrl and key == Qt.Key.Key_A:
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._enter()
+        elif not self._go(key, event.modifiers()) and not self._edit_keys(key, event.modifiers()):
+            super().keyPressEvent(event)
+            return
+        announce(self, self.track_cursor.text())
+
+    def _go(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        """Go where an arrow key, Home or End leads, or take the selected keys there; return whether it is one."""
+        ctrl = bool(modifiers & Qt.KeyboardModifier.ControlModifier)
+        shift = bool(modifiers & Qt.KeyboardModifier.ShiftModifier)
+        back = key in (Qt.Key.Key_Left, Qt.Key.Key_Up)
+        if key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            step = -1 if back else 1
+            if ctrl:
+                self.track_cursor.select_next(step, adds=shift)
+                self._reveal()
+            else:
+                self._step(step * (10 if shift else 1))
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            if self.selection and not ctrl:
+                self.keys.raise_by(0.01 * (1 if back else -1) * (10 if shift else 1))
+            else:
+                self.track_cursor.go(-1 if back else 1)
+                self._reveal()
+        elif key in (Qt.Key.Key_Home, Qt.Key.Key_End):
+            self.sought.emit(self.timeline.playing_range[0 if key == Qt.Key.Key_Home else 1], True)
+        else:
+            return False
+        return True
+
+    def _edit_keys(self, key: int, modifiers: Qt.KeyboardModifier) -> bool:
+        """Select, copy, cut or paste keys; return whether a key of the keyboard does that."""
+        if not modifiers & Qt.KeyboardModifier.ControlModifier:
+            return False
+        if key == Qt.Key.Key_A:
             self.select(names_of(self.timeline))
-        elif ctrl and key in (Qt.Key.Key_C, Qt.Key.Key_X):
+        elif key in (Qt.Key.Key_C, Qt.Key.Key_X):
             self.keys.copy()
             if key == Qt.Key.Key_X:
                 self.keys.delete()
-        elif ctrl and key == Qt.Key.Key_V:
+        elif key == Qt.Key.Key_V:
             self.keys.paste()
         else:
-            super().keyPressEvent(event)
+            return False
+        return True
+
+    def _enter(self) -> None:
+        """Do what a double-click does: go to the selected key, else make a key on the track at the playhead."""
+        names, row = self.track_cursor.selected, self.track_cursor.row
+        if names:
+            self.sought.emit(names[0][1], True)
+        elif row is not None:
+            self.key_wanted.emit(row.track.path, snapped(self.timeline, self.time))
+
+    def _reveal(self) -> None:
+        """Scroll to the track and to the selected key that the keyboard is on."""
+        row, bar = self.track_cursor.row, self.verticalScrollBar()
+        if row is not None:
+            bar.setValue(min(max(bar.value(), row.top + row.height - bar.pageStep()), row.top))
+            names = self.track_cursor.selected
+            x = self.axis.x(float(names[-1][1])) if names else self.axis.left
+            if not self.axis.left <= x <= self.axis.left + self.axis.width:
+                self.scroll_to(self.axis.scrolled(x - self.axis.left - self.axis.width / 2))
+        self.viewport().update()
 
     def event(self, event: QEvent) -> bool:
         """Take keys that are shortcuts of the window elsewhere."""
         if event.type() == QEvent.Type.ShortcutOverride and isinstance(event, QKeyEvent):
             ctrl = bool(event.modifiers() & Qt.KeyboardModifier.ControlModifier)
-            own = (Qt.Key.Key_Space, Qt.Key.Key_Delete, Qt.Key.Key_Backspace, Qt.Key.Key_Home, Qt.Key.Key_End)
-            if event.key() in own or (ctrl and event.key() in (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_X, Qt.Key.Key_V)):
+            own = (Qt.Key.Key_Delete, Qt.Key.Key_Backspace, Qt.Key.Key_Home, Qt.Key.Key_End)
+            plays = event.key() == Qt.Key.Key_Space and not ctrl  # with Ctrl it is the window's: Play, Record
+            if (
+                plays
+                or event.key() in own
+                or (ctrl and event.key() in (Qt.Key.Key_A, Qt.Key.Key_C, Qt.Key.Key_X, Qt.Key.Key_V))
+            ):
                 event.accept()
                 return True
         return super().event(event)
