@@ -8,11 +8,22 @@ from fractions import Fraction
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPoint, QPointF, QRectF, QSize, Qt, Signal
-from PySide6.QtGui import QColor, QContextMenuEvent, QKeyEvent, QMouseEvent, QPainter, QPaintEvent, QPen, QWheelEvent
+from PySide6.QtGui import (
+    QColor,
+    QContextMenuEvent,
+    QFocusEvent,
+    QKeyEvent,
+    QMouseEvent,
+    QPainter,
+    QPaintEvent,
+    QPen,
+    QWheelEvent,
+)
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from explorer_app.audio.analysis import Analysis
 from explorer_app.session.tracks import Sound
+from explorer_app.window.controls.announce import announce
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.timeline.key_drags import STILL_PX
 from explorer_app.window.timeline.timeline_view import TimelineView
@@ -39,6 +50,9 @@ AnalysisOf = Callable[[str], Analysis | None]
 class SoundLanes(QWidget):
     """A lane for each sound: drag it to move the sound, right-click it for more.
 
+    With the focus, Up and Down choose a sound, Left and Right move it by a frame (with Shift by ten), Enter and the
+    menu key open its menu.
+
     Signals
     -------
     changed(object, str, bool)
@@ -46,7 +60,7 @@ class SoundLanes(QWidget):
     cancelled()
         Escape ended a drag.
     menu_requested(str, QPoint)
-        A right click on the sound of this name.
+        A right click on the sound of this name, Enter or the menu key.
     """
 
     changed = Signal(object, str, bool)
@@ -60,12 +74,14 @@ class SoundLanes(QWidget):
         self._analysis_of: AnalysisOf = lambda digest: None
         self._is_missing: Callable[[str], bool] = lambda digest: False
         self._first, self._most = 0, MOST_LANES
+        self._chosen = 0
+        """Place of the sound that keys act on."""
         self._lane_px = LANE_PX
         self._room_px = 0.0
         self._drag: tuple[Sound, float] | None = None
         self._has_moved = False
         self.setAccessibleName("Sounds")
-        self.setFocusPolicy(Qt.FocusPolicy.ClickFocus)
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setToolTip("Drag a sound to move it; right-click for its volume, its tempo and what it moves.")
         self.setVisible(False)
@@ -80,6 +96,7 @@ class SoundLanes(QWidget):
         if sounds == self._sounds:
             return
         self._sounds = sounds
+        self._chosen = max(0, min(self._chosen, len(sounds) - 1))
         self.setVisible(bool(sounds))
         self._fit()
 
@@ -142,6 +159,12 @@ class SoundLanes(QWidget):
         if axis.left - 1 <= x <= self.width():
             painter.setPen(QPen(QColor(tokens.strong), 1))
             painter.drawLine(QPointF(round(x) + 0.5, 0), QPointF(round(x) + 0.5, self.height()))
+        if self.hasFocus():
+            top = (self._chosen - self._first) * theme.px(self._lane_px)
+            painter.fillRect(QRectF(0, top, theme.px(3), theme.px(self._lane_px)), QColor(tokens.accent))
+            painter.setPen(QPen(theme.alpha(tokens.accent, 0.7), 1))
+            painter.setBrush(Qt.BrushStyle.NoBrush)
+            painter.drawRect(QRectF(self.rect()).adjusted(0.5, 0.5, -0.5, -0.5))
         if len(self._shown) < len(self._sounds):
             share = self.height() / len(self._sounds)
             bar = QRectF(self.width() - theme.px(5), self._first * share, theme.px(4), len(self._shown) * share)
@@ -216,6 +239,8 @@ class SoundLanes(QWidget):
         if event.buttons() == event.button():
             self.undo_drag()  # a menu that a key opened has taken its release
         sound = self._sound_at(event.position())
+        if sound is not None:
+            self._choose(self._sounds.index(sound))
         if (
             event.button() == Qt.MouseButton.LeftButton
             and sound is not None
@@ -235,11 +260,50 @@ class SoundLanes(QWidget):
             self._drag = None
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802
-        """Let Escape put a sound back that is being moved."""
-        if event.key() == Qt.Key.Key_Escape and self._drag is not None:
+        """Choose a sound, move it, open its menu; let Escape put a sound back that is being moved."""
+        key = event.key()
+        step = -1 if key in (Qt.Key.Key_Up, Qt.Key.Key_Left) else 1
+        if self._drag is not None and key == Qt.Key.Key_Escape:
             self.undo_drag()
+        elif self._drag is not None or not self._sounds:
+            super().keyPressEvent(event)
+        elif key in (Qt.Key.Key_Up, Qt.Key.Key_Down):
+            self._choose(self._chosen + step)
+        elif key in (Qt.Key.Key_Left, Qt.Key.Key_Right):
+            frames = step * (10 if event.modifiers() & Qt.KeyboardModifier.ShiftModifier else 1)
+            sound = self._sounds[self._chosen]
+            self.changed.emit(replace(sound, start=sound.start + frames / self._view.timeline.fps), "Move sound", True)
+            announce(self, self._text())
+        elif key in (Qt.Key.Key_Return, Qt.Key.Key_Enter):
+            self._open_menu()
         else:
             super().keyPressEvent(event)
+
+    def focusInEvent(self, event: QFocusEvent) -> None:  # noqa: N802
+        """Say which sound keys act on."""
+        super().focusInEvent(event)
+        self.setAccessibleDescription(self._text())
+
+    def _choose(self, place: int) -> None:
+        self._chosen = max(0, min(place, len(self._sounds) - 1))
+        self._scroll_to(min(max(self._first, self._chosen - self._most + 1), self._chosen))
+        announce(self, self._text())
+
+    def _text(self) -> str:
+        """Return what a person who does not see the lanes needs to know."""
+        if not self._sounds:
+            return ""
+        sound, count = self._sounds[self._chosen], len(self._sounds)
+        at = f"{float(sound.start):.2f}".replace("-", "−")
+        return f"{sound.name}, sound {self._chosen + 1} of {count}, {self._detail(sound)}, starts at {at} s"
+
+    def _open_menu(self) -> None:
+        self._choose(self._chosen)
+        lane = self.lane_of(self._sounds[self._chosen].name)
+        if lane is not None:
+            self.menu_requested.emit(
+                self._sounds[self._chosen].name, self.mapToGlobal(QPoint(theme.px(8), int(lane.bottom())))
+            )
 
     def undo_drag(self) -> bool:
         """Put a sound back that is being moved; return whether it had moved."""
@@ -260,6 +324,10 @@ class SoundLanes(QWidget):
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802
         """Open the menu of the sound under the pointer; none while a sound is moved."""
         if self._drag is not None:
+            return
+        if event.reason() == QContextMenuEvent.Reason.Keyboard:
+            if self._sounds:
+                self._open_menu()
             return
         sound = self._sound_at(QPointF(event.pos()))
         if sound is not None:

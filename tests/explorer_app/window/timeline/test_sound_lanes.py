@@ -272,3 +272,69 @@ def test_the_closed_menu_of_a_sound_is_deleted(panel: TimelinePanel, qtbot: QtBo
     menu.popup(QPoint(0, 0))
     with qtbot.waitSignal(menu.destroyed):
         menu.close()
+
+
+def stems_of(panel: TimelinePanel, count: int) -> tuple[Sound, ...]:
+    stems = tuple(replace(DRUMS, name=f"stem {n}", digest=f"{n}" * 64) for n in range(count))
+    panel.show_session(replace(SESSION, timeline=replace(SESSION.timeline, sounds=stems)))
+    return stems
+
+
+def test_tab_goes_on_from_the_tracks_to_the_sounds(panel: TimelinePanel) -> None:
+    panel.view.setFocus()
+    QTest.keyClick(panel.view, Qt.Key.Key_Tab)
+    assert panel.lanes.hasFocus()
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Backtab)
+    assert panel.view.hasFocus()
+
+
+def test_arrow_keys_choose_a_sound_and_move_it_by_frames(panel: TimelinePanel) -> None:
+    stems_of(panel, 6)
+    moved: list[tuple[Sound, str, bool]] = []
+    panel.sound_changed.connect(lambda *change: moved.append(change))
+    for _ in range(5):
+        QTest.keyClick(panel.lanes, Qt.Key.Key_Down)
+    assert panel.lanes.lane_of("stem 5") is not None, "scrolled to"
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Up)
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Right)
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Left, Qt.KeyboardModifier.ShiftModifier)
+    assert [(sound.name, sound.start, final) for sound, _, final in moved] == [
+        ("stem 4", 1 + Fraction(1, 30), True),
+        ("stem 4", 1 - Fraction(10, 30), True),
+    ]
+
+
+def test_enter_and_the_menu_key_open_the_menu_of_the_chosen_sound(panel: TimelinePanel) -> None:
+    stems_of(panel, 3)
+    panel.lanes.menu_requested.disconnect()
+    asked: list[str] = []
+    panel.lanes.menu_requested.connect(lambda name, place: asked.append(name))
+    lane = panel.lanes.lane_of("stem 2")
+    assert lane is not None
+    for kind in (PRESS, RELEASE):
+        mouse(panel.lanes, kind, QPointF(20, lane.center().y()), LEFT)
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Return)
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Up)
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, QPoint(20, 2), QPoint())
+    QApplication.sendEvent(panel.lanes, event)
+    assert asked == ["stem 2", "stem 1"]
+
+
+def test_screen_readers_hear_which_sound_keys_act_on(panel: TimelinePanel) -> None:
+    stems = stems_of(panel, 2)
+    panel.lanes.setFocus()
+    assert panel.lanes.accessibleDescription() == "stem 0, sound 1 of 2, being read…, starts at 1.00 s"
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Down)
+    assert panel.lanes.accessibleDescription().startswith("stem 1, sound 2 of 2")
+    panel.show_session(replace(SESSION, timeline=replace(SESSION.timeline, sounds=stems[:1])))
+    QTest.keyClick(panel.lanes, Qt.Key.Key_Up)
+    assert panel.lanes.accessibleDescription().startswith("stem 0, sound 1 of 1")
+
+
+def test_the_sound_that_keys_act_on_is_marked_while_the_lanes_have_the_focus(panel: TimelinePanel) -> None:
+    stems_of(panel, 2)
+    panel.lanes.setFocus()
+    place = QPoint(1, panel.lanes.height() // 4)
+    marked = panel.lanes.grab().toImage().pixelColor(place)
+    panel.play_button.setFocus()
+    assert panel.lanes.grab().toImage().pixelColor(place) != marked
