@@ -14,6 +14,7 @@ from PySide6.QtCore import QEvent, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import (
     QColor,
     QContextMenuEvent,
+    QKeyEvent,
     QKeySequence,
     QPainter,
     QPainterPath,
@@ -34,6 +35,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.focus_keys import act_on_focus
 from explorer_app.window.docks.header_tab import HeaderTab
 from explorer_app.window.look import theme
 
@@ -463,6 +465,11 @@ class Dock(QDockWidget):
         height = panel.heightForWidth(width - 2) if panel.hasHeightForWidth() else panel.sizeHint().height()
         height += self._body.height_above(width - 2)
         return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Press a focused button with Enter, also while the dock floats: then no key reaches the main window."""
+        if not act_on_focus(event):
+            super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name
         """Show the header's menu: float or hide the dock."""

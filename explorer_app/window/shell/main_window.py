@@ -27,6 +27,7 @@ from explorer_app.window.actions.action_table import ACTIONS
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
+from explorer_app.window.controls.focus_keys import act_on_focus
 from explorer_app.window.controls.action_button import ActionButton
 from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
@@ -518,14 +519,14 @@ class MainWindow(QMainWindow):
             super().customEvent(event)
 
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
-        """Escape stops waiting for a control, ends a comparison, then leaves full screen, wherever the focus is."""
+        """Escape stops waiting for a control, ends a comparison, then leaves full screen; Enter presses a button."""
         if event.key() == Qt.Key.Key_Escape and self._live.learning is not None:
             self._live.stop_learning()
         elif event.key() == Qt.Key.Key_Escape and self.comparing.is_on:
             self.comparing.leave()
         elif event.key() == Qt.Key.Key_Escape and self._layout.is_picture_alone:
             self.set_picture_alone(False)
-        else:
+        elif not act_on_focus(event):
             super().keyPressEvent(event)
 
     # -- geometry and closing --------------------------------------------------------------------------------------

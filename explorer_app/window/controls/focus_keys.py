@@ -1,0 +1,44 @@
+"""Keys that Qt leaves out in windows that are no dialogs: Enter presses the focused button, Shift+F10 opens its menu."""
+
+from __future__ import annotations
+
+import sys
+
+from PySide6.QtCore import QCoreApplication, QRectF, Qt
+from PySide6.QtGui import QContextMenuEvent, QKeyEvent
+from PySide6.QtWidgets import QAbstractButton, QApplication, QPushButton, QToolButton, QWidget
+
+_QT_OPENS_MENUS = sys.platform == "win32"
+"""Whether Qt takes Shift+F10 for the menu key."""
+
+
+def act_on_focus(event: QKeyEvent) -> bool:
+    """Do what a key means for the widget with the focus, which has ignored it; return whether it means something."""
+    widget = QApplication.focusWidget()
+    if event.key() in (Qt.Key.Key_Return, Qt.Key.Key_Enter) and isinstance(widget, QAbstractButton):
+        if not event.isAutoRepeat():
+            _press(widget)
+        return True
+    is_menu_key = event.key() == Qt.Key.Key_F10 and bool(event.modifiers() & Qt.KeyboardModifier.ShiftModifier)
+    if is_menu_key and widget is not None and not _QT_OPENS_MENUS:
+        _open_menu(widget)
+        return True
+    return False
+
+
+def _press(button: QAbstractButton) -> None:
+    instant = QToolButton.ToolButtonPopupMode.InstantPopup
+    if isinstance(button, QPushButton) and button.menu() is not None:
+        button.showMenu()
+    elif isinstance(button, QToolButton) and button.menu() is not None and button.popupMode() == instant:
+        button.showMenu()
+    else:
+        button.click()
+
+
+def _open_menu(widget: QWidget) -> None:
+    """Send what Qt sends for the menu key."""
+    cursor = widget.inputMethodQuery(Qt.InputMethodQuery.ImCursorRectangle)
+    place = QRectF(cursor).center().toPoint() if cursor is not None else widget.rect().center()
+    event = QContextMenuEvent(QContextMenuEvent.Reason.Keyboard, place, widget.mapToGlobal(place))
+    QCoreApplication.sendEvent(widget, event)
