@@ -25,6 +25,12 @@ _MAX_ARGUMENTS = 32
 _MAX_AT_ONCE = 4096
 """Packets of one turn; a sender that is quicker than that cannot hold the thread for ever."""
 
+_BUNDLE = b"#bundle\0"
+_BUNDLE_HEAD = 16
+"""Bytes of a bundle before its first element: its name and its time."""
+
+_SIZE = struct.Struct(">i")
+
 _FIELDS = {"f": "f", "i": "i", "d": "d", "h": "q"}
 """Type tags of numbers -> format characters of `struct`, which reads them big-endian."""
 
@@ -135,6 +141,8 @@ class OscInput:
         if fields is not None and len(packet) == len(header) + fields.size:
             self._read(address, fields.unpack_from(packet, len(header)), values)
             return
+        if packet.startswith(_BUNDLE):
+            _check_sizes(packet)
         messages = self._parse(packet).messages
         for timed in messages:
             self._read(timed.message.address, timed.message.params, values)
@@ -180,6 +188,25 @@ def _header(packet: bytes) -> bytes:
         return b""
     end = packet.find(b"\0", tags)
     return packet[: (end + 4) & ~3] if end > 0 else b""
+
+
+def _check_sizes(packet: bytes) -> None:
+    """Raise a ValueError if an element of a bundle is not longer than nothing.
+
+    The library goes on by the size of each element: by a negative one it goes back, and reads the same element for ever.
+    """
+    bundles = [packet]
+    while bundles:
+        bundle = bundles.pop()
+        index = _BUNDLE_HEAD
+        while index + _SIZE.size <= len(bundle):
+            (size,) = _SIZE.unpack_from(bundle, index)
+            if size <= 0:
+                raise ValueError("an element of a bundle has no size")
+            index += _SIZE.size
+            if bundle.startswith(_BUNDLE, index):
+                bundles.append(bundle[index : index + size])
+            index += size
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -130,6 +130,20 @@ def test_malformed_packets_are_dropped_quietly_and_counted(
     assert [record for record in caplog.records if record.levelno >= logging.WARNING] == []
 
 
+@pytest.mark.parametrize("size", [-4, -20, -(2**31), 0])
+@pytest.mark.parametrize("is_nested", [False, True])
+def test_a_bundle_whose_element_has_no_size_is_dropped_and_the_next_packet_is_read(
+    osc: OscInput, client: SimpleUDPClient, board: HeardBoard, size: int, *, is_nested: bool
+) -> None:
+    packet = b"#bundle\0" + bytes(8) + struct.pack(">i", size)
+    if is_nested:
+        packet = b"#bundle\0" + bytes(8) + struct.pack(">i", len(packet)) + packet
+    client._sock.sendto(packet, ("127.0.0.1", osc.port))
+    client.send_message("/sun", 0.5)
+    board.wait_for("osc/sun/0", 0.5)
+    assert osc.dropped == 1
+
+
 def test_of_one_address_only_the_newest_packet_of_a_turn_is_parsed(board: HeardBoard) -> None:
     osc = OscInput(board, port=0)
     osc.close()
