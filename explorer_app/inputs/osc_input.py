@@ -193,7 +193,7 @@ def _header(packet: bytes) -> bytes:
 def _check_sizes(packet: bytes) -> None:
     """Raise a ValueError if an element of a bundle is not longer than nothing.
 
-    The library goes on by the size of each element: by a negative one it goes back, and reads the same element for ever.
+    The library skips each element by its size: a negative one leads back, and the same element is read for ever.
     """
     bundles = [packet]
     while bundles:

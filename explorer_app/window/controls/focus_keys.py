@@ -1,4 +1,4 @@
-"""Keys that Qt leaves out in windows that are no dialogs: Enter presses the focused button, Shift+F10 opens its menu."""
+"""Keys that Qt leaves out in windows without a default button: Enter presses the focused one, Shift+F10 opens menus."""
 
 from __future__ import annotations
 
@@ -28,9 +28,8 @@ def act_on_focus(event: QKeyEvent) -> bool:
 
 def _press(button: QAbstractButton) -> None:
     instant = QToolButton.ToolButtonPopupMode.InstantPopup
-    if isinstance(button, QPushButton) and button.menu() is not None:
-        button.showMenu()
-    elif isinstance(button, QToolButton) and button.menu() is not None and button.popupMode() == instant:
+    presses = isinstance(button, QToolButton) and button.popupMode() != instant
+    if isinstance(button, QPushButton | QToolButton) and button.menu() is not None and not presses:
         button.showMenu()
     else:
         button.click()

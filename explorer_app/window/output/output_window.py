@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from PySide6.QtCore import QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
+from PySide6.QtCore import QEvent, QPoint, QRect, QRectF, QSize, Qt, Signal, Slot
 from PySide6.QtGui import QCloseEvent, QImage, QKeyEvent, QPainter, QPaintEvent, QRegion, QScreen
 from PySide6.QtWidgets import QWidget
 
@@ -32,9 +32,12 @@ class OutputWindow(QWidget):
     -------
     closed()
         The window was closed, by Escape or otherwise.
+    took_focus()
+        Keys go to this window.
     """
 
     closed = Signal()
+    took_focus = Signal()
 
     def __init__(
         self,
@@ -92,6 +95,12 @@ class OutputWindow(QWidget):
             self.close()
         else:
             super().keyPressEvent(event)
+
+    def changeEvent(self, event: QEvent) -> None:  # noqa: N802 - Qt's name
+        """Say that it has the focus."""
+        super().changeEvent(event)
+        if event.type() == QEvent.Type.ActivationChange and self.isActiveWindow():
+            self.took_focus.emit()
 
     def closeEvent(self, event: QCloseEvent) -> None:  # noqa: N802 - Qt's name
         """Say that it is closed."""

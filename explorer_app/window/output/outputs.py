@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 
-from PySide6.QtCore import QObject, Signal, Slot
+from PySide6.QtCore import QElapsedTimer, QObject, Signal, Slot
 from PySide6.QtGui import QAction, QActionGroup, QGuiApplication, QScreen
 from PySide6.QtWidgets import QMenu, QWidget
 
@@ -17,6 +17,9 @@ from explorer_app.window.controls.menu_text import menu_text
 from explorer_app.window.output.output_window import Borders, OutputWindow, Scaling
 
 _NDI_NAME = "Latent Loom"
+
+_SETTLE_MS = 1000
+"""Within this time an output gets the focus from the window manager, later from a person."""
 
 _SCALINGS: tuple[tuple[Scaling, str, str], ...] = (
     ("smooth", "Smooth scaling", "Enlarge the picture to the height of the screen."),
@@ -90,10 +93,20 @@ class Outputs(QObject):
             self.windows[name] = output
             output.addActions(self.actions)
             output.closed.connect(lambda: self._closed(name))
+            covers = name == self._window.screen().name()
+            if self._window.isActiveWindow() and not covers:
+                opened = QElapsedTimer()
+                opened.start()
+                output.took_focus.connect(lambda: self._take_focus_back(opened))
             output.open_on(screen)
-            if name == self._window.screen().name():  # it covers the window: Escape must reach it
+            if covers:  # Escape must reach it
                 output.activateWindow()
             self.changed.emit()
+
+    def _take_focus_back(self, opened: QElapsedTimer) -> None:
+        """Let keys go to the main window again, after a window manager has given a new output the focus."""
+        if not opened.hasExpired(_SETTLE_MS):
+            self._window.activateWindow()
 
     def set_ndi(self, on: bool) -> None:
         """Send every frame as an NDI source, or no longer."""

@@ -27,8 +27,8 @@ from explorer_app.window.actions.action_table import ACTIONS
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
-from explorer_app.window.controls.focus_keys import act_on_focus
 from explorer_app.window.controls.action_button import ActionButton
+from explorer_app.window.controls.focus_keys import act_on_focus
 from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from PySide6.QtCore import QRectF, QSize, Qt
 from PySide6.QtGui import QAction, QActionGroup, QColor, QGuiApplication, QScreen
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.messages import MessageLog
@@ -237,3 +238,26 @@ def test_the_menu_shows_the_names_of_screens_and_grows_by_nothing(
     smooth, whole = (action for action in menu.actions() if action.text() in ("Smooth scaling", "Whole pixels"))
     whole.trigger()
     assert (smooth.isChecked(), whole.isChecked()) == (False, True)
+
+
+def test_keys_stay_with_the_window_while_another_screen_shows_the_picture(
+    stage: Stage, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    window = stage.outputs._window
+    with qtbot.waitActive(window):
+        window.show()
+        window.activateWindow()
+    monkeypatch.setattr(window, "screen", lambda: SimpleNamespace(name=lambda: "the hand's"))
+    stage.open()
+    QApplication.processEvents()
+    assert QApplication.activeWindow() is window
+
+
+def test_an_output_that_covers_the_window_takes_the_keys(stage: Stage, qtbot: QtBot) -> None:
+    window = stage.outputs._window
+    with qtbot.waitActive(window):
+        window.show()
+        window.activateWindow()
+    output = stage.open()
+    QApplication.processEvents()
+    assert QApplication.activeWindow() is output
