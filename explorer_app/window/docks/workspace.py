@@ -557,7 +557,7 @@ class Workspace(QMainWindow):
         order of creation, in which panels and rows come after all headers, and would visit docks behind tabs too.
         """
         places: dict[QWidget, tuple[int, int, int]] = {}
-        covered: set[QWidget] = set()
+        covered = {stop for stop in _tab_stops(self._canvas) if not is_uncovered(stop)}  # by a grid of variations
         for dock in self.docks:
             if dock.isFloating() or dock.isHidden():
                 continue

@@ -123,9 +123,11 @@ class VariationView(QWidget):
             self._place()
             self.show()
             self.raise_()
+            self._stage.setFocusProxy(self.cells)  # Tab and F6 would lead to the canvas behind the grid
             self.cells.setFocus()
         elif not is_shown and not self.isHidden():
             had_focus = self.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
+            self._stage.setFocusProxy(None)
             self.hide()
             if had_focus:
                 self._stage.setFocus()
