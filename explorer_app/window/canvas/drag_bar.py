@@ -7,11 +7,12 @@ from typing import cast
 
 from PySide6.QtCore import QSize, Signal, Slot
 from PySide6.QtGui import QKeyEvent, QMoveEvent, QResizeEvent, QShowEvent
-from PySide6.QtWidgets import QBoxLayout, QComboBox, QHBoxLayout, QLabel, QPushButton, QWidget
+from PySide6.QtWidgets import QBoxLayout, QHBoxLayout, QLabel, QPushButton, QWidget
 
 from explorer_app.controller import Engine, PointDrag
 from explorer_app.window.canvas.mask_brush import LEAST_SIZE, MOST_SIZE, MaskBrush, Mode
 from explorer_app.window.controls.fitting_row import FittingRow
+from explorer_app.window.controls.named_box import NamedBox
 from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
@@ -76,8 +77,7 @@ class DragBar(QWidget):
         self.rows.clicked.connect(self._pick_rows)
         self.picker = RowRangePicker(self)
         self.picker.rows_chosen.connect(drag.set_rows)
-        self.block = QComboBox()
-        self.block.setAccessibleName("Features that are compared")
+        self.block = NamedBox("Features that are compared")
         self.block.setToolTip(
             "Resolution of the features that are compared: a finer one follows more precisely, but each step takes "
             "longer. Automatic chooses the finest that is fast enough on this device."

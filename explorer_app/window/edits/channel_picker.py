@@ -9,7 +9,6 @@ from PySide6.QtCore import QItemSelectionModel, QSize, Qt, Signal
 from PySide6.QtGui import QIcon, QImage, QPixmap, QShowEvent
 from PySide6.QtWidgets import (
     QAbstractItemView,
-    QComboBox,
     QDialog,
     QHBoxLayout,
     QLabel,
@@ -24,6 +23,7 @@ from PySide6.QtWidgets import (
 from explorer_app.session.local_edits import KIND_NAMES, bendable_layers
 from explorer_app.session.session import Session
 from explorer_app.session.taps import first_tap
+from explorer_app.window.controls.named_box import NamedBox
 from explorer_app.window.controls.picture_delegate import PictureDelegate
 from explorer_app.window.controls.screen_fit import fit_to_screen
 from explorer_app.window.controls.segmented import SegmentedControl
@@ -74,8 +74,7 @@ class ChannelPicker(QDialog):
         self._requested = ""
         """Layer of the model whose channels were requested last."""
         self._has_room = True
-        self.layer = QComboBox()
-        self.layer.setAccessibleName("Layer")
+        self.layer = NamedBox("Layer")
         self.layer.setToolTip("Early layers hold shapes, later ones textures and colours.")
         self.kind = SegmentedControl(tuple((kind, KIND_NAMES[kind], _TIPS[kind]) for kind in KIND_NAMES), "Bend")
         self.kind.show_choice("gain")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from PySide6.QtCore import Slot
-from PySide6.QtWidgets import QComboBox, QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QDialog, QHBoxLayout, QLabel, QPlainTextEdit, QPushButton, QVBoxLayout, QWidget
 
 from explorer_app.controller import ExportQueueController
+from explorer_app.window.controls.named_box import NamedBox
 from explorer_app.window.look import fonts, theme
 
 
@@ -26,8 +27,7 @@ class WorkerLogDialog(QDialog):
         super().__init__(parent)
         self.setWindowTitle("Logs of workers")
         self._export = export
-        self.worker = QComboBox(self)
-        self.worker.setAccessibleName("Worker")
+        self.worker = NamedBox("Worker", self)
         self.worker.setToolTip("The worker whose log is shown.")
         self.worker.addItems(list(workers))
         self.refresh = QPushButton("Refresh", self)

@@ -12,6 +12,7 @@ from explorer_app.session.direction_names import default_name, shown_directions
 from explorer_app.session.session import Session
 from explorer_app.session.variations import LEAST_SIDE, MOST_SIDE, GridAxis
 from explorer_app.window.controls.fitting_row import FittingRow
+from explorer_app.window.controls.named_box import NamedBox
 from explorer_app.window.controls.row_range_picker import RowRangeButton, RowRangePicker
 from explorer_app.window.controls.segmented import SegmentedControl
 from explorer_app.window.controls.slider_row import SliderRow, below
@@ -53,8 +54,7 @@ class GridBar(QWidget):
         self._axes: dict[str, GridAxis] = {}
         self.kinds = SegmentedControl(_KINDS, "Kind of grid")
         self.kinds.chosen.connect(lambda kind: self.changed.emit({"kind": kind}))
-        self.side = QComboBox()
-        self.side.setAccessibleName("Size of the grid")
+        self.side = NamedBox("Size of the grid")
         self.side.setToolTip(f"Rows and columns of the grid, {LEAST_SIDE} to {MOST_SIDE}.")
         for side in range(LEAST_SIDE, MOST_SIDE + 1):
             self.side.addItem(f"{side} × {side}", side)
@@ -112,8 +112,7 @@ class GridBar(QWidget):
         return button
 
     def _axis_box(self, name: str, label: str) -> QComboBox:
-        box = QComboBox()
-        box.setAccessibleName(f"Direction {label.lower()}")
+        box = NamedBox(f"Direction {label.lower()}")
         box.setToolTip(f"Direction in which the cells change {'to the right' if name == 'across' else 'upwards'}.")
         box.setMinimumContentsLength(10)
         box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)

@@ -127,7 +127,7 @@ class VariationView(QWidget):
             self.cells.setFocus()
         elif not is_shown and not self.isHidden():
             had_focus = self.isAncestorOf(self.focusWidget()) if self.focusWidget() is not None else False
-            self._stage.setFocusProxy(None)
+            self._stage.setFocusProxy(None)  # type: ignore[arg-type]
             self.hide()
             if had_focus:
                 self._stage.setFocus()

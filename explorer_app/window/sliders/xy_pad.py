@@ -13,6 +13,7 @@ from explorer_app.session.edits import SetParameters
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
 from explorer_app.window.controls.hint_label import HintLabel
+from explorer_app.window.controls.named_box import NamedBox
 from explorer_app.window.gestures.pointer_path import SHIFT, PointerPath
 from explorer_app.window.look import fonts, theme
 from gpu_backend import dataclass
@@ -324,8 +325,7 @@ class XyPad(QWidget):
         self.show_model(None, None)
 
     def _box(self, name: str) -> QComboBox:
-        box = QComboBox()
-        box.setAccessibleName(f"Direction {name}")
+        box = NamedBox(f"Direction {name}")
         box.setToolTip(f"Direction that the pad moves {name}.")
         box.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         box.activated.connect(lambda _: self._show())

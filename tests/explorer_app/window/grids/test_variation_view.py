@@ -333,15 +333,21 @@ def test_the_bar_is_whole_on_a_low_and_narrow_canvas(
 
 def test_tab_and_f6_lead_to_the_grid_and_nowhere_behind_it(view: VariationView, window: MainWindow) -> None:
     behind = [widget for widget in window.canvas.findChildren(QWidget) if not view.isAncestorOf(widget)]
-    visited: list[QWidget | None] = []
+    visited: list[QWidget] = []
     while len(visited) < 400 and (not visited or visited[-1] is not view.cells):
-        QTest.keyClick(QApplication.focusWidget(), Qt.Key.Key_Tab)
-        visited.append(QApplication.focusWidget())
+        QTest.keyClick(focused(), Qt.Key.Key_Tab)
+        visited.append(focused())
     assert visited[-1] is view.cells
     assert not {window.canvas, *behind} & set(visited)
     window.actions_by_key["next-panel"].trigger()
-    assert not view.isAncestorOf(QApplication.focusWidget())
+    assert not view.isAncestorOf(focused())
     window.actions_by_key["previous-panel"].trigger()
     assert view.cells.hasFocus()
     view.leave()
     assert window.canvas.hasFocus()
+
+
+def focused() -> QWidget:
+    widget = QApplication.focusWidget()
+    assert widget is not None
+    return widget
