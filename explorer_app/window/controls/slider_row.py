@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from PySide6.QtCore import QPoint, QSize, Qt, Signal
 from PySide6.QtGui import QContextMenuEvent, QKeyEvent, QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QHBoxLayout, QLabel, QLineEdit, QSizePolicy, QVBoxLayout, QWidget
+from shiboken6 import isValid
 
 from explorer_app.window.controls.number_field import NumberField
 from explorer_app.window.controls.parameter_menu import open_parameter_menu
@@ -33,6 +34,8 @@ class RowLabel(QLabel):
         super().__init__(parent)
         self._full = text
         self._editor: QLineEdit | None = None
+        self._came_from: QWidget | None = None
+        """What had the focus before the rename."""
         self._editable = editable
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
@@ -59,6 +62,7 @@ class RowLabel(QLabel):
         """Open a field over the name."""
         if not self._editable or self._editor is not None:
             return
+        self._came_from = QApplication.focusWidget()
         editor = QLineEdit(self._full, self)
         editor.setAccessibleName(f"Name of {self._full}")
         editor.setMaxLength(80)
@@ -109,6 +113,9 @@ class RowLabel(QLabel):
     def _drop(self) -> None:
         if self._editor is not None:
             editor, self._editor = self._editor, None
+            came_from, self._came_from = self._came_from, None
+            if came_from is not None and isValid(came_from) and editor.hasFocus():
+                came_from.setFocus()
             editor.hide()
             editor.deleteLater()
 

@@ -35,7 +35,7 @@ from PySide6.QtWidgets import (
 )
 
 from explorer_app.window.controls.action_button import ActionButton
-from explorer_app.window.controls.focus_keys import act_on_focus
+from explorer_app.window.controls.focus_keys import FocusKeys
 from explorer_app.window.docks.header_tab import HeaderTab
 from explorer_app.window.look import theme
 
@@ -343,6 +343,7 @@ class Dock(QDockWidget):
         extras: Sequence[QWidget] = (),
         first_height: int = 0,
     ) -> None:
+        self._focus_keys = FocusKeys()
         super().__init__(title)
         self.setObjectName(name)
         self.setAccessibleName(title)
@@ -466,9 +467,14 @@ class Dock(QDockWidget):
         height += self._body.height_above(width - 2)
         return max(self._first_height, self.header.sizeHint().height() + height + theme.px(4))
 
+    def event(self, event: QEvent) -> bool:
+        """Note who has the focus when a key is pressed."""
+        self._focus_keys.note(event)
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Press a focused button with Enter, also while the dock floats: then no key reaches the main window."""
-        if not act_on_focus(event):
+        if not self._focus_keys.act(event):
             super().keyPressEvent(event)
 
     def contextMenuEvent(self, event: QContextMenuEvent) -> None:  # noqa: N802 - Qt's name

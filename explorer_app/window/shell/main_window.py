@@ -28,7 +28,7 @@ from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.canvas_overlay import CanvasOverlay
 from explorer_app.window.canvas.comparing import Comparing
 from explorer_app.window.controls.action_button import ActionButton
-from explorer_app.window.controls.focus_keys import act_on_focus
+from explorer_app.window.controls.focus_keys import FocusKeys
 from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
@@ -119,6 +119,7 @@ class MainWindow(QMainWindow):
     """
 
     def __init__(self, controller: Controller, settings: Settings, messages: MessageLog) -> None:
+        self._focus_keys = FocusKeys()
         super().__init__()
         self._engine, self._editing, self._ladder = controller.engine, controller.editing, controller.ladder
         self._files, self._export = controller.files, controller.export
@@ -518,6 +519,11 @@ class MainWindow(QMainWindow):
         if not self._parameter_requests.handle(event):
             super().customEvent(event)
 
+    def event(self, event: QEvent) -> bool:
+        """Note who has the focus when a key is pressed."""
+        self._focus_keys.note(event)
+        return super().event(event)
+
     def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
         """Escape stops waiting for a control, ends a comparison, then leaves full screen; Enter presses a button."""
         if event.key() == Qt.Key.Key_Escape and self._live.learning is not None:
@@ -526,7 +532,7 @@ class MainWindow(QMainWindow):
             self.comparing.leave()
         elif event.key() == Qt.Key.Key_Escape and self._layout.is_picture_alone:
             self.set_picture_alone(False)
-        elif not act_on_focus(event):
+        elif not self._focus_keys.act(event):
             super().keyPressEvent(event)
 
     # -- geometry and closing --------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import sys
 import pytest
 from PySide6.QtCore import Qt, QTimer
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QMenu, QWidget
+from PySide6.QtWidgets import QApplication, QLineEdit, QMenu, QPushButton, QWidget
 
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController
@@ -72,6 +72,24 @@ def test_enter_presses_a_button_of_a_panel_that_floats(window: MainWindow) -> No
     QTest.keyClick(window.timeline.keep_button, Qt.Key.Key_Return)
     assert heard == ["keep"]
     panel.setFloating(False)
+
+
+def test_enter_in_a_field_that_passes_the_focus_on_presses_no_button(window: MainWindow) -> None:
+    field, button = QLineEdit(window.canvas), QPushButton(window.canvas)
+    heard: list[str] = []
+    field.show()
+    button.show()
+    button.clicked.connect(lambda: heard.append("pressed"))
+    field.setFocus()
+    field.returnPressed.connect(button.setFocus)
+    QTest.keyClick(field, Qt.Key.Key_Return)
+    assert button.hasFocus()
+    assert heard == []
+    QTest.keyClick(button, Qt.Key.Key_Return)
+    assert heard == ["pressed"]
+    for widget in (field, button):
+        widget.setParent(None)
+        widget.deleteLater()
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="Qt takes Shift+F10 for the menu key there")

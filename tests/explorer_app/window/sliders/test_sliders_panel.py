@@ -232,6 +232,16 @@ def test_f2_renames_and_escape_forgets_the_new_name(panel: WatchedPanel, qtbot: 
     assert panel.edits.all == []
 
 
+@pytest.mark.parametrize("key", [Qt.Key.Key_Return, Qt.Key.Key_Escape])
+def test_after_a_rename_the_focus_is_where_it_was(panel: WatchedPanel, qtbot: QtBot, key: Qt.Key) -> None:
+    row = panel.directions.rows[0]
+    row.slider.setFocus()
+    qtbot.keyClick(row.slider, Qt.Key.Key_F2)
+    qtbot.keyClicks(row.label.editor, "Mist")
+    qtbot.keyClick(row.label.editor, key)
+    assert row.slider.hasFocus()
+
+
 def test_an_empty_name_gives_the_default_name_back(panel: WatchedPanel, qtbot: QtBot) -> None:
     panel.edits.show(Session(sliders=(Slider("sefa/0", label="Mist"),)))
     label = panel.directions.rows[0].label
