@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QKeyEvent, QPainter, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QSizePolicy, QWidget
 
 from explorer_app.window.controls.hint_label import HintLabel
@@ -59,6 +59,30 @@ class ActivityLamp(QWidget):
         painter.end()
 
 
+class AddressField(QLineEdit):
+    """A field for an address; Escape brings back the address that is used."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._used = ""
+        self.setAccessibleName(name)
+        self.setMaxLength(120)
+
+    def show_used(self, address: str) -> None:
+        """Show the address that is used; one that is being typed stays."""
+        self._used = address
+        if not (self.hasFocus() and self.isModified()):
+            self.setText(address)
+
+    def keyPressEvent(self, event: QKeyEvent) -> None:  # noqa: N802 - Qt's name
+        """Let Escape discard what was typed."""
+        if event.key() == Qt.Key.Key_Escape and self.isModified():
+            self.setText(self._used)
+            self.selectAll()
+        else:
+            super().keyPressEvent(event)
+
+
 class InputRows(QWidget):
     """One row an input.
 
@@ -77,7 +101,7 @@ class InputRows(QWidget):
         super().__init__(parent)
         self.switches: dict[InputKind, Switch] = {}
         self.lamps: dict[InputKind, ActivityLamp] = {}
-        self.fields: dict[InputKind, QLineEdit] = {}
+        self.fields: dict[InputKind, AddressField] = {}
         self.ports: dict[InputKind, HintLabel] = {"midi": HintLabel(""), "gamepad": HintLabel("")}
         self.problem = WrappedLabel()
         self.problem.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
@@ -113,10 +137,8 @@ class InputRows(QWidget):
             lamp = self.lamps[kind] = ActivityLamp(text)
             grid.addWidget(lamp, row, 2)
 
-    def _field(self, kind: InputKind, name: str) -> QLineEdit:
-        field = self.fields[kind] = QLineEdit()
-        field.setAccessibleName(name)
-        field.setMaxLength(120)
+    def _field(self, kind: InputKind, name: str) -> AddressField:
+        field = self.fields[kind] = AddressField(name)
         field.setToolTip(
             f"{name}, as 127.0.0.1:9000; 0.0.0.0:9000 listens to other machines too."
             if kind == "osc"
@@ -135,8 +157,8 @@ class InputRows(QWidget):
         """Show the state of the inputs."""
         for kind, state in states.items():
             self.switches[kind].setChecked(state.is_on)
-            if kind in self.fields and not (self.fields[kind].hasFocus() and self.fields[kind].isModified()):
-                self.fields[kind].setText(state.address)
+            if kind in self.fields:
+                self.fields[kind].show_used(state.address)
         for kind, label in self.ports.items():
             names = ", ".join(name.split(":")[0] for name in states[kind].ports)
             label.show_name(names or ("none is plugged in" if states[kind].is_on else ""))

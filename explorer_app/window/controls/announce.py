@@ -1,4 +1,4 @@
-"""Says to screen readers what a key has changed inside of a widget that paints its own items."""
+"""Says to screen readers what changes without the focus: items that a widget paints itself, messages."""
 
 from __future__ import annotations
 
@@ -7,9 +7,7 @@ from PySide6.QtWidgets import QWidget
 
 
 def announce(widget: QWidget, text: str) -> None:
-    """Make a text the description of a widget, and let screen readers say it now; nothing if it is that already."""
-    if text == widget.accessibleDescription():
-        return
+    """Make a text the description of a widget, and let screen readers say it now."""
     widget.setAccessibleDescription(text)
     if QAccessible.isActive():
         QAccessible.updateAccessibility(QAccessibleAnnouncementEvent(widget, text))

@@ -10,6 +10,7 @@ from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtWidgets import QSizePolicy, QVBoxLayout, QWidget
 
 from explorer_app.messages import Level, Message, MessageLog
+from explorer_app.window.controls.announce import announce
 from explorer_app.window.messages.earlier_errors import EarlierErrors
 from explorer_app.window.messages.message_line import MessageLine
 from explorer_app.window.messages.progress_line import ProgressLine
@@ -109,6 +110,8 @@ class MessageStrip(QWidget):
                 same.closed.connect(partial(self._remove, same))
             if same is not None and same not in self._lines:
                 self._show_line(same)
+            if same is not None:
+                announce(self, message.sentence)
 
     def _close_about(self, path: Path | None) -> None:
         """Close the errors about a file: what failed has succeeded."""

@@ -232,3 +232,18 @@ def test_a_switch_and_a_typed_address_are_passed_on(panel: ControllersPanel) -> 
     QTest.keyClicks(field, "0.0.0.0:7000")
     QTest.keyClick(field, Qt.Key.Key_Return)
     assert heard == [("osc", True), ("osc", "0.0.0.0:7000")]
+
+
+def test_escape_discards_an_address_that_is_being_typed(panel: ControllersPanel) -> None:
+    heard: list[tuple[Any, ...]] = []
+    panel.inputs.address_entered.connect(lambda *what: heard.append(what))
+    field = panel.inputs.fields["osc"]
+    panel.show_session(Session())
+    used = field.text()
+    field.setFocus()
+    QTest.keyClicks(field, "7")
+    assert field.text() != used
+    QTest.keyClick(field, Qt.Key.Key_Escape)
+    assert field.text() == used
+    panel.inputs.switches["osc"].setFocus()
+    assert heard == []

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import QPointF, Qt
-from PySide6.QtGui import QEnterEvent, QGuiApplication
+from PySide6.QtGui import QAccessible, QEnterEvent, QGuiApplication
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
@@ -317,3 +317,16 @@ def test_a_refused_model_reports_its_particulars_on_demand(
     assert str(tmp_path / "photo.pkl") in line.details.toPlainText()
     assert "8 bytes" in line.details.toPlainText()
     assert "a PNG picture" in line.details.toPlainText()
+
+
+def test_screen_readers_hear_messages_as_they_come_and_as_they_come_again(
+    strip: MessageStrip, messages: MessageLog, qtbot: QtBot, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    heard: list[str] = []
+    monkeypatch.setattr(QAccessible, "isActive", lambda: True)
+    monkeypatch.setattr(QAccessible, "updateAccessibility", lambda event: heard.append(event.message()))
+    for sentence in ("No sound device was found.", "The disk is full.", "The disk is full."):
+        messages.warning(sentence)
+    qtbot.waitUntil(lambda: len(heard) == 3)
+    assert heard == ["No sound device was found.", "The disk is full.", "The disk is full."]
+    assert strip.accessibleDescription() == "The disk is full."
