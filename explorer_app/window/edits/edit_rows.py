@@ -180,7 +180,6 @@ class StyleRow(EditRow):
         button.setIconSize(QSize(theme.px(_END_PX), theme.px(_END_PX)))
         button.setFixedSize(theme.px(_END_PX + 4), theme.px(_END_PX + 4))
         button.setToolTip(f"The picture at {amount:+g}: click to set this amount.")
-        button.setAccessibleName(f"{amount:+g}")
         button.clicked.connect(lambda: self.edited.emit(SetParameter(path, amount), True))
         return button
 
@@ -194,6 +193,8 @@ class StyleRow(EditRow):
         """Show its values without emitting."""
         self.remove.setToolTip(plain_tip(f"Remove {channel.name}."))
         self.remove.setAccessibleName(f"Remove {channel.name}")
+        for button, end in zip(self.ends, ("minimum", "maximum"), strict=True):
+            button.setAccessibleName(f"{channel.name} at its {end}")
         slider = self.sliders[0]
         if slider.label.full_text != channel.name:
             slider.describe(channel.name)

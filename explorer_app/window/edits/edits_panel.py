@@ -31,7 +31,7 @@ _NO_BENDS = "A bend changes some channels of a layer: gain, ablate, threshold, m
 _REQUEST_MS = 300
 _KEPT_PICTURES = 96
 
-_FIND = "Find…"
+_FIND, _FIND_NAME = "Find…", "Find style channels"
 _FIND_TIP = "Search the style channels that move what is painted, and little else: paint with Freeze, in the tool D."
 _NO_STYLES = "Paint a region with Freeze in the bar of dragging (D): Find shows the channels of styles that move it."
 
@@ -87,11 +87,13 @@ class EditsPanel(QWidget):
         self.styles: list[StyleRow] = []
         self._chained: list[EditRow] = []
         """The rows that Tab visits."""
-        self.blends = BlendList(self._button("Add…", "Choose the second picture, then paint where it shows."))
-        self.add = self._button("Add…", "Choose a layer, some of its channels, and an operation on them.")
+        self.blends = BlendList(
+            self._button("Add…", "Add blend", "Choose the second picture, then paint where it shows.")
+        )
+        self.add = self._button("Add…", "Add bend", "Choose a layer, some of its channels, and an operation on them.")
         self.no_bends = WrappedLabel(_NO_BENDS)
         theme.set_role(self.no_bends, "dim")
-        self.search = self._button(_FIND, _FIND_TIP)
+        self.search = self._button(_FIND, _FIND_NAME, _FIND_TIP)
         self.about_styles = WrappedLabel(_NO_STYLES)
         theme.set_role(self.about_styles, "dim")
         self._search_text = ""
@@ -130,12 +132,13 @@ class EditsPanel(QWidget):
         self.search.clicked.connect(self._find_or_stop)
 
     @staticmethod
-    def _button(text: str, tip: str) -> QToolButton:
+    def _button(text: str, name: str, tip: str) -> QToolButton:
+        """Return a button of a section; `name` is for screen readers, which do not see the section's title."""
         button = QToolButton()
         theme.set_role(button, "flat")
         button.setText(text)
         button.setToolTip(tip)
-        button.setAccessibleName(text.rstrip("…"))
+        button.setAccessibleName(name)
         return button
 
     @staticmethod
@@ -254,6 +257,7 @@ class EditsPanel(QWidget):
         """Show the progress of a search for style channels."""
         self._search_text = text
         self.search.setText("Stop" if is_searching else _FIND)
+        self.search.setAccessibleName("Stop the search" if is_searching else _FIND_NAME)
         self.search.setToolTip("End the search." if is_searching else _FIND_TIP)
         self._describe_styles()
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PySide6.QtCore import QPoint, QRect, Qt
 from PySide6.QtGui import QColor, QImage, QScreen
-from PySide6.QtWidgets import QApplication, QWidget
+from PySide6.QtWidgets import QAbstractButton, QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
 from explorer_app.session.edits import AddBend, RemoveBend, RemoveStyleChannel
@@ -309,3 +309,15 @@ def test_tab_visits_the_rows_below_the_head_of_their_list(panel: EditsPanel) -> 
     of_bend = [place for place, stop in enumerate(stops) if panel.bends[0].isAncestorOf(stop)]
     of_style = [place for place, stop in enumerate(stops) if panel.styles[0].isAncestorOf(stop)]
     assert add < min(of_bend) < max(of_bend) < search < min(of_style)
+
+
+def test_buttons_of_the_panel_have_different_names_and_the_one_that_stops_says_so(panel: EditsPanel) -> None:
+    channels = tuple(StyleChannel("b8.conv0", number, 0.0, 3.0) for number in (7, 9))
+    panel.show_session(replace(SESSION, style_channels=channels))
+    panel.show()
+    names = [button.accessibleName() for button in panel.findChildren(QAbstractButton) if button.isVisible()]
+    assert len(set(names)) == len(names)
+    panel.show_search("Searching…", is_searching=True)
+    assert panel.search.accessibleName() == "Stop the search"
+    panel.show_search("", is_searching=False)
+    assert panel.search.accessibleName() == "Find style channels"
