@@ -5,7 +5,7 @@ from __future__ import annotations
 from explorer_app.session.timeline.edits import KeyName, names_of
 from explorer_app.session.timeline.playing import time_text
 from explorer_app.window.timeline.key_drags import EditableView
-from explorer_app.window.timeline.track_rows import TrackRow, value_text
+from explorer_app.window.timeline.track_rows import TrackRow, shown_value, value_text
 
 
 class TrackCursor:
@@ -69,5 +69,7 @@ class TrackCursor:
         if len(chosen) > 1:
             return f"{row.name}: {len(chosen)} keys selected, from {time_text(t, timeline.fps)}"
         times = [timeline.seconds(key) for key in row.track.keys]
-        place = f"key {times.index(t) + 1} of {len(times)} at {time_text(t, timeline.fps)}"
-        return ", ".join(part for part in (f"{row.name}: {place}", value_text(timeline, row.track, t)) if part)
+        index = times.index(t)
+        place = f"key {index + 1} of {len(times)} at {time_text(t, timeline.fps)}"
+        value = shown_value(row.track, row.track.keys[index].value)
+        return ", ".join(part for part in (f"{row.name}: {place}", value) if part)

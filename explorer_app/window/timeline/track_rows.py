@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from fractions import Fraction
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QFontMetrics
@@ -92,17 +93,23 @@ def row_of(path: str, name: str, top: int, low: float, high: float) -> TrackRow:
 
 
 _NUMBERS = ("number", "angle", "integer")
+_UNWRITTEN = (STATE, WALK, "pinned_blend")
+"""Tracks without a value in words."""
 
 
 def value_text(timeline: Timeline, track: Track, t: Fraction) -> str:
     """Return the value of a track at a time as a person reads it; empty for whole pictures."""
-    if track.path in (STATE, WALK, "pinned_blend") or not track.keys:
+    if track.path in _UNWRITTEN or not track.keys:
+        return ""  # whole pictures between keys would take a while to compute
+    return shown_value(track, value_at(timeline, track.path, float(t)))
+
+
+def shown_value(track: Track, value: Any) -> str:
+    """Return a value of a track as a person reads it; empty for whole pictures."""
+    if track.path in _UNWRITTEN:
         return ""
-    value = value_at(timeline, track.path, float(t))
-    kind = parameter(track.path).kind
-    if kind in ("point", "weights", "strengths"):
-        return ""
-    return parameter(track.path).shown(value)
+    row = parameter(track.path)
+    return "" if row.kind in ("point", "weights", "strengths") else row.shown(value)
 
 
 def times_of(timeline: Timeline, track: Track) -> list[float]:

@@ -128,6 +128,15 @@ def test_screen_readers_hear_the_track_the_key_its_time_and_its_value(edits: Edi
     assert view.accessibleDescription() == "Ruler: playhead at 0:00:00"
 
 
+def test_screen_readers_hear_the_value_of_a_key_where_a_track_repeats(edits: Edits, view: TimelineView) -> None:
+    track = edits.session.timeline.track(PSI)
+    assert track is not None
+    view.replace_track(replace(track, outside="loop"), "Outside of the keys")
+    press(view, Key.Key_Down)
+    press(view, Key.Key_Right, Key.Key_Right, Key.Key_Right, held=CTRL)
+    assert view.accessibleDescription() == "Truncation: key 3 of 3 at 0:08:00, 0.50"
+
+
 def test_the_track_of_the_keyboard_is_marked_while_the_timeline_has_the_focus(edits: Edits, view: TimelineView) -> None:
     other = edits.panel.play_button
     view.setFocus()
