@@ -31,6 +31,8 @@ GESTURES: dict[str, tuple[tuple[str, str], ...]] = {
         ("Escape on the picture", "Show the picture, not a layer"),
         ("Double-click on a value", "Back to its neutral value"),
         ("Ctrl on a slider or a handle", "Snap"),
+        ("Enter on a button", "Press it"),
+        ("Menu key, Shift+F10", "Open the menu of what has the focus"),
     ),
     "In the grid of variations": (
         ("Arrow keys", "Choose a cell"),
@@ -45,12 +47,20 @@ GESTURES: dict[str, tuple[tuple[str, str], ...]] = {
     "In the timeline": (
         ("Space", "Play or pause"),
         ("Left, Right", "Move keys, or the playhead, by a frame"),
-        ("Up, Down", "Raise or lower keys"),
+        ("Up, Down", "Raise or lower keys, or go to a track"),
+        ("Ctrl+Up, Ctrl+Down", "Go from track to track"),
+        ("Ctrl+Left, Ctrl+Right", "Select the next key, with Shift one more"),
+        ("Enter", "Go to the selected key, or make one"),
         ("Shift and an arrow key", "Ten times as far"),
         ("Home, End", "To the start or end of what plays"),
         ("Ctrl+A", "Select all keys"),
         ("Ctrl+C, Ctrl+X, Ctrl+V", "Copy, cut, paste keys"),
         ("Delete", "Delete keys"),
+    ),
+    "In the sounds": (
+        ("Up, Down", "Choose a sound"),
+        ("Left, Right", "Move it by a frame, with Shift by ten"),
+        ("Enter", "Open its menu"),
     ),
 }
 """Gestures and keys that belong to no action, by section."""

@@ -34,6 +34,13 @@ def test_each_line_shows_its_keys(dialog: ShortcutsDialog) -> None:
     assert "Latent panel: Ctrl+1" in names
 
 
+def test_keys_of_the_timeline_its_sounds_and_of_what_has_the_focus_are_listed(dialog: ShortcutsDialog) -> None:
+    names = {label.accessibleName() for label in dialog.findChildren(QLabel)}
+    assert "Select the next key, with Shift one more: Ctrl+Left, Ctrl+Right" in names
+    assert "Choose a sound: Up, Down" in names
+    assert "Open the menu of what has the focus: Menu key, Shift+F10" in names
+
+
 def test_no_key_is_cut_at_the_side(dialog: ShortcutsDialog) -> None:
     area = dialog.findChild(QScrollArea)
     assert area is not None
