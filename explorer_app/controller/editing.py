@@ -487,7 +487,7 @@ class Editing(QObject):
 
     def fit(self, facts: ModelFacts, before: ModelFacts | None) -> None:
         """Fit the session to a model, report the changes, and show it."""
-        former, is_browsing = self._begun, self._model.is_browsing
+        former, is_browsing = self._begun, facts.path in self._model.browsed
         fitted, message = self._model_fit.fit(former, facts, before, is_browsing=is_browsing)
         current = self._editor.history.current
         is_next_snapshot = is_browsing and current is not None and current.label == _SNAPSHOT

@@ -99,6 +99,7 @@ class Files(QObject):
         editing.history_changed.connect(self._follow_history)
         editing.project_left.connect(self._follow_project)
         self._model.failed.connect(self._model_failed)
+        self._model.replaced.connect(self._follow_model)
         editing.stepped.connect(self._follow_model)
 
     @property
@@ -479,6 +480,8 @@ class Files(QObject):
         is_exporting = self._export.progress is not None
         if not self._model.follow(model, can_open=not is_exporting):
             why = "has to wait for the export" if is_exporting else "was not found"
+            if not is_exporting and self._model.was_replaced(model):
+                why = "was not found: its file holds another model now"
             self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
 
 

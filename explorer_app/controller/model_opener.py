@@ -34,6 +34,8 @@ class ModelOpener(QObject):
     loading_changed = Signal()
     failed = Signal()
     """A model was refused; the open one stays."""
+    replaced = Signal()
+    """The file in which `follow` looked for a model holds another one; the open one stays."""
     withdrawn = Signal()
     """The model of the last start cannot be opened, or was cancelled."""
 
@@ -61,10 +63,12 @@ class ModelOpener(QObject):
         self._opened: ModelOpened | None = None
         self._expected: KnownModel | None = None
         """The known facts of the last start's model, used until it is open."""
-        self.is_browsing = False
-        """Whether a user goes through a folder of snapshots: they are no recent models, and one step together."""
-        self._followed = ""
-        """Path of the model that a step of the history opened last."""
+        self.browsed: frozenset[str] = frozenset()
+        """Paths of the snapshots that a user goes through: they are no recent models, and one step together."""
+        self._followed = ("", "")
+        """Path and id of the model that a step of the history began to open last; empty once a user opens another."""
+        self._replaced: set[tuple[str, str]] = set()
+        """Path and id of models that were looked for in a file which holds another model now."""
         loader.ready.connect(self._take_reading, Qt.ConnectionType.QueuedConnection)
 
     @property
@@ -108,6 +112,7 @@ class ModelOpener(QObject):
             )
             return
         self._renders.cancel_opening()
+        self._followed = ("", "")
         self._show(Loading(str(path), 0, 0, "Reading"))
         self._loader.start(path)
 
@@ -154,14 +159,19 @@ class ModelOpener(QObject):
         # Of equal files, that of its name: beside another one there may be other directions.
         recent.sort(key=lambda item: item.name != model.name)
         for place in (*(item.path for item in recent), model.path):
-            if place and is_regular_file(Path(place)):
+            if place and (place, model.model_id) not in self._replaced and is_regular_file(Path(place)):
                 return Path(place)
         known = self._places.find(model)
-        if known is not None:
+        if known is not None and (str(known), model.model_id) not in self._replaced:
             return known
         if self._bundled is not None and model.name == self._bundled.stem and not self.is_bundled:
             return self._bundled
-        return self._places.find(model, beside)
+        known = self._places.find(model, beside)
+        return None if (str(known), model.model_id) in self._replaced else known
+
+    def was_replaced(self, model: ModelReference) -> bool:
+        """Return whether a file in which `follow` looked for a model held another one."""
+        return any(model_id == model.model_id for _, model_id in self._replaced)
 
     def follow(self, model: ModelReference, *, can_open: bool = True) -> bool:
         """Open the model that a step of the history was made with; cancel one that an earlier step began to open.
@@ -173,10 +183,10 @@ class ModelOpener(QObject):
         is_open = self.facts is None or model.model_id in ("", self.facts.model_id)
         path = None if is_open or not can_open else self.known_path(model)
         if path is not None:
-            self._followed = str(path)
             if self._loading is None or Path(self._loading.path) != path:
                 self.open(path)
-        elif self._loading is not None and self._loading.path == self._followed:
+            self._followed = (str(path), model.model_id)
+        elif self._loading is not None and self._loading.path == self._followed[0]:
             self.cancel()
         return is_open or path is not None
 
@@ -196,12 +206,13 @@ class ModelOpener(QObject):
     def take_opened(self, event: ModelOpened) -> None:
         """Make the model of a new renderer the open one; another one that was requested since is still being opened."""
         self._opened, self._expected = event, None
+        self._replaced.discard((event.facts.path, event.facts.model_id))
         self._messages.note_success(Path(event.facts.path))
         facts = event.facts
         bundled = self._is_bundled_path(facts.path)
         self._settings.change(last_model="" if bundled else facts.path)
         if not bundled:
-            if not self.is_browsing:
+            if facts.path not in self.browsed:
                 self._settings.remember_model(RecentModel(facts.path, facts.name, facts.model_id))
             self._worker.submit(
                 lambda: self._places.remember(facts.model_id, facts.path), failed="Where the model is was not noted"
@@ -222,12 +233,21 @@ class ModelOpener(QObject):
             return
         if isinstance(event, ReadingProgress):
             self._show(Loading(self._loading.path, event.done, event.total, "Reading"))
+        elif isinstance(event, ReadingEnded) and event.model is not None and self._is_other(event.model.facts):
+            self._replaced.add(self._followed)
+            self._show(None)
+            self.replaced.emit()
         elif isinstance(event, ReadingEnded) and event.model is not None:
             total = event.model.facts.nbytes
             self._show(Loading(self._loading.path, total, total, _PREPARING))
             self._renders.open(event.model)
         elif isinstance(event, ReadingEnded) and event.error is not None:
             self._refuse(event.path, event.error)
+
+    def _is_other(self, facts: ModelFacts) -> bool:
+        """Return whether a step of the history opened this file, which holds another model than that of the step."""
+        path, model_id = self._followed
+        return self._opened is not None and path == facts.path and model_id != facts.model_id
 
     def _refuse(self, path: Path, error: BaseException) -> None:
         self._messages.exception(error, about=path)

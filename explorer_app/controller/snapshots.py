@@ -66,6 +66,11 @@ class Snapshots(QObject):
         return next((path for path in self._files if facts is not None and str(path) == facts.path), None)
 
     @property
+    def is_reading(self) -> bool:
+        """Whether the chosen snapshot is being read, or will be once the model that is being read is open."""
+        return self._model.loading is not None and self.shown != self._files[self._index]
+
+    @property
     def is_broken(self) -> bool:
         """Whether the chosen snapshot was read and could not be opened."""
         return bool(self._files) and self._failed == self._files[self._index]
@@ -85,24 +90,27 @@ class Snapshots(QObject):
             facts = self._model.facts
             names = [str(path) for path in files]
             self._index = names.index(facts.path) if facts is not None and facts.path in names else 0
-            self._model.is_browsing = True
+            self._model.browsed = frozenset(names)
             self.changed.emit()
             self._open_next()
 
         self._worker.fetch(lambda: snapshot_files(folder), take, failed=f"{folder.name} could not be read")
 
     def go_to(self, index: int) -> None:
-        """Choose a snapshot; it is read next."""
+        """Choose a snapshot; it is read next. The chosen one is read again if another model was opened since."""
         index = min(max(index, 0), len(self._files) - 1)
-        if self._files and index != self._index:
+        is_left = self._files and self._model.loading is None and self.shown is None and not self.is_broken
+        if self._files and (index != self._index or is_left):
             self._index = index
+            if is_left:
+                self._requested = None
             self.changed.emit()
             self._open_next()
 
     def leave(self) -> None:
         """Close the folder; the open model stays, and counts as opened from now on."""
         self._files, self._requested = (), None
-        self._model.is_browsing = False
+        self._model.browsed = frozenset()
         self.changed.emit()
 
     @Slot()

@@ -506,10 +506,10 @@ class FakeRenderer:
         self.closed += 1
 
 
-def fake_model(path: Path, *, has_transform: bool = False, **options: Any) -> Model:
+def fake_model(path: Path, *, has_transform: bool = False, model_id: str = "", **options: Any) -> Model:
     """A small network with this path as its source; other paths give other models."""
     model = make_stylegan2(**{"resolution": 128, "channel_max": 2, **options})
-    facts = replace(model.facts, path=str(path), name=path.stem, model_id=f"sha of {path.name}")
+    facts = replace(model.facts, path=str(path), name=path.stem, model_id=model_id or f"sha of {path.name}")
     facts = replace(facts, has_transform=has_transform, nbytes=path.stat().st_size if path.is_file() else 0)
     return replace(model, facts=facts)
 

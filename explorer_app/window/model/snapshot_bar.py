@@ -69,6 +69,8 @@ class SnapshotBar(QWidget):
         name = files[index].stem
         if self._snapshots.is_broken:
             name = f"{name} cannot be opened"
-        elif self._snapshots.shown != files[index]:
+        elif self._snapshots.is_reading:
             name = f"{name} · reading"
+        elif self._snapshots.shown != files[index]:
+            name = f"{name} · another model is shown"
         self.name.show_name(name)

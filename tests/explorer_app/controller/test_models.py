@@ -352,6 +352,35 @@ def test_where_the_model_of_a_step_has_gone_the_open_one_shows_it_and_it_is_said
     assert harness.said(Level.WARNING) == ["“Walk” was made with dogs, which was not found; birds shows it."]
 
 
+def test_a_step_whose_file_holds_another_model_now_is_shown_by_the_open_one_and_loses_no_steps(
+    open_harness: Harness,
+) -> None:
+    harness = open_harness
+    harness.open("dogs")
+    harness.drag(1.0)
+    harness.open("birds")
+    harness.drag(2.0)
+    labels = harness.labels
+    harness.library.options["dogs"] = {"model_id": "sha of wolves"}
+    harness.controller.editing.undo()
+    harness.controller.editing.undo()
+    harness.until(lambda: harness.said(Level.WARNING))
+    harness.until(lambda: harness.controller.engine.model.loading is None)
+    harness.rest()
+    assert name_of(harness) == "birds"
+    assert harness.x == 1.0
+    assert harness.labels == labels
+    assert harness.said(Level.WARNING) == [
+        "“Walk” was made with dogs, which was not found: its file holds another model now; birds shows it."
+    ]
+    harness.controller.editing.redo()
+    harness.controller.editing.redo()
+    harness.rest()
+    assert harness.x == 2.0
+    harness.open("dogs")  # by hand it is what it is
+    assert harness.labels[-1] == "Open dogs"
+
+
 def test_a_picture_that_waits_for_its_model_is_forgotten_where_a_step_leads_to_another_one(
     open_harness: Harness,
 ) -> None:

@@ -144,6 +144,33 @@ def test_an_empty_folder_is_said_and_leaving_counts_the_model_as_opened(open_har
     snapshots.open_folder(snapshots_in(open_harness, "net-1.pkl"))
     open_harness.until(lambda: is_open(open_harness, "net-1"))
     snapshots.leave()
-    assert not open_harness.controller.engine.model.is_browsing
+    assert not open_harness.controller.engine.model.browsed
     open_harness.open("dogs")
     assert open_harness.labels[-1] == "Open dogs"
+
+
+def test_another_model_that_is_opened_beside_the_folder_is_a_step_and_a_recent_model(open_harness: Harness) -> None:
+    snapshots, editing = open_harness.controller.snapshots, open_harness.controller.editing
+    snapshots.open_folder(snapshots_in(open_harness, "net-1.pkl", "net-2.pkl"))
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    open_harness.open("dogs")
+    assert open_harness.labels[-2:] == ["Open snapshot", "Open dogs"]
+    assert open_harness.settings.values.recent_models[0].name == "dogs"
+    editing.undo()
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    assert open_harness.labels[-2:] == ["Open snapshot", "Open dogs"]
+
+
+def test_the_chosen_snapshot_comes_back_after_another_model(open_harness: Harness) -> None:
+    snapshots = open_harness.controller.snapshots
+    snapshots.open_folder(snapshots_in(open_harness, "net-1.pkl", "net-2.pkl"))
+    assert not snapshots.files or snapshots.is_reading
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    assert not snapshots.is_reading
+    open_harness.open("dogs")
+    open_harness.until(lambda: open_harness.controller.engine.model.loading is None)
+    assert snapshots.shown is None
+    assert not snapshots.is_reading
+    snapshots.go_to(0)
+    assert snapshots.is_reading
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
