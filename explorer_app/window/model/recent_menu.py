@@ -47,8 +47,7 @@ class RecentMenu(QMenu):
         """Rebuild the entries."""
         self.clear()
         models = self._recent()
-        for model in models:
-            name = printable(model.name or Path(model.path).stem)
+        for model, name in zip(models, recent_names([(item.name, item.path) for item in models]), strict=True):
             text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, theme.px(_WIDEST))
             action = self.addAction(text.replace("&", "&&"))
             action.setToolTip(plain_tip(model.path))
@@ -58,3 +57,23 @@ class RecentMenu(QMenu):
         if self._below:
             self.addSeparator()
             self.addActions(list(self._below))
+
+
+def recent_names(models: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what the menu calls models of these names and paths.
+
+    Models of equal names have the end of their folder that tells them apart, in one folder the name of their file.
+    """
+    names = [name or Path(path).stem for name, path in models]
+    shown = []
+    for index, (_, path) in enumerate(models):
+        name, own = names[index], Path(path).parent.parts
+        others = [Path(models[k][1]).parent.parts for k in range(len(models)) if k != index and names[k] == name]
+        if own in others:
+            name = Path(path).name
+        if apart := [parts for parts in others if parts != own]:
+            counts = range(1, len(own))
+            count = next((n for n in counts if all(parts[-n:] != own[-n:] for parts in apart)), len(own))
+            name = f"{name} ({Path(*own[-count:])})"
+        shown.append(printable(name))
+    return shown
