@@ -482,7 +482,8 @@ class Files(QObject):
             why = "has to wait for the export" if is_exporting else "was not found"
             if not is_exporting and self._model.was_replaced(model):
                 why = "was not found: its file holds another model now"
-            self._engine.warn_once(f"“{step.label}” was made with {model.name}, which {why}; {facts.name} shows it.")
+            named = f"another {model.name}" if model.name == facts.name else model.name
+            self._engine.warn_once(f"“{step.label}” was made with {named}, which {why}; {facts.name} shows it.")
 
 
 def _only_latent(path: Path) -> StoredLatent:

@@ -81,8 +81,13 @@ def difference(restoring: Restoring, facts: ModelFacts, changes: tuple[str, ...]
     """Return the message and its details for a document that another model shows."""
     name = restoring.model.name or "an unnamed model"
     model_id = restoring.model.model_id or "(unknown)"
+    if name == facts.name:
+        sentence = f"{restoring.what} was made with another model of the name {name}, which was not found; this one "
+        sentence += "shows it differently until you open that."
+    else:
+        sentence = f"{restoring.what} was made with {name}, which was not found; {facts.name} shows it differently "
+        sentence += f"until you open {name}."
     return (
-        f"{restoring.what} was made with {name}, which was not found; {facts.name} shows it differently "
-        f"until you open {name}.",
+        sentence,
         "\n".join((f"Its model has the SHA-256 {model_id}; {facts.name} has {facts.model_id}.", *changes)),
     )

@@ -71,6 +71,12 @@ class Snapshots(QObject):
         return self._model.loading is not None and self.shown != self._files[self._index]
 
     @property
+    def is_left(self) -> bool:
+        """Whether another model than the chosen snapshot is shown, and none is being read."""
+        is_shown = bool(self._files) and self.shown == self._files[self._index]
+        return bool(self._files) and self._model.loading is None and not is_shown and not self.is_broken
+
+    @property
     def is_broken(self) -> bool:
         """Whether the chosen snapshot was read and could not be opened."""
         return bool(self._files) and self._failed == self._files[self._index]
@@ -99,7 +105,7 @@ class Snapshots(QObject):
     def go_to(self, index: int) -> None:
         """Choose a snapshot; it is read next. The chosen one is read again if another model was opened since."""
         index = min(max(index, 0), len(self._files) - 1)
-        is_left = self._files and self._model.loading is None and self.shown is None and not self.is_broken
+        is_left = self.is_left
         if self._files and (index != self._index or is_left):
             self._index = index
             if is_left:

@@ -25,6 +25,11 @@ class SnapshotBar(QWidget):
         theme.set_role(self.place, "dim")
         self.name = HintLabel("")
         self.name.setAlignment(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter)
+        self.back_button = QToolButton()
+        theme.set_role(self.back_button, "flat")
+        self.back_button.setText("Show")
+        self.back_button.setAccessibleName("Show the snapshot")
+        self.back_button.setToolTip("Show the snapshot again instead of the model that was opened since.")
         self.close_button = QToolButton()
         theme.set_role(self.close_button, "flat")
         self.close_button.setIcon(icons.icon("close", "dim"))
@@ -37,7 +42,9 @@ class SnapshotBar(QWidget):
         layout.addWidget(self.slider, 2)
         layout.addWidget(self.place)
         layout.addWidget(self.name, 3)
+        layout.addWidget(self.back_button)
         layout.addWidget(self.close_button)
+        self.back_button.clicked.connect(lambda: self._snapshots.go_to(self._snapshots.index))
         self.close_button.clicked.connect(snapshots.leave)
         snapshots.changed.connect(self._show)
         self._show()
@@ -67,10 +74,12 @@ class SnapshotBar(QWidget):
             self.slider.show_amount(index)
         self.place.setText(f"{index + 1} of {len(files)}")
         name = files[index].stem
+        is_left = self._snapshots.is_left
+        self.back_button.setVisible(is_left)
         if self._snapshots.is_broken:
             name = f"{name} cannot be opened"
         elif self._snapshots.is_reading:
             name = f"{name} · reading"
-        elif self._snapshots.shown != files[index]:
+        elif is_left:
             name = f"{name} · another model is shown"
         self.name.show_name(name)

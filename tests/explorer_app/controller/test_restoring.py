@@ -35,3 +35,12 @@ def test_a_picture_of_another_model_says_which_by_name_and_by_hash() -> None:
         f"Its model has the SHA-256 {'ab' * 32}; dogs has {'cd' * 32}.",
         "Two sliders were left out.",
     ]
+
+
+def test_a_picture_of_another_model_of_the_same_name_says_that_it_is_another_one() -> None:
+    picture = Restoring(Session(), ModelReference("", "network", "ab" * 32), "The picture walk.png")
+    sentence, _ = difference(picture, facts(name="network", model_id="cd" * 32), ())
+    assert sentence == (
+        "The picture walk.png was made with another model of the name network, which was not found; this one shows it "
+        "differently until you open that."
+    )

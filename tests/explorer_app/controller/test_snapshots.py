@@ -171,6 +171,21 @@ def test_the_chosen_snapshot_comes_back_after_another_model(open_harness: Harnes
     open_harness.until(lambda: open_harness.controller.engine.model.loading is None)
     assert snapshots.shown is None
     assert not snapshots.is_reading
+    assert snapshots.is_left
     snapshots.go_to(0)
     assert snapshots.is_reading
     open_harness.until(lambda: is_open(open_harness, "net-1"))
+    assert not snapshots.is_left
+
+
+def test_a_snapshot_whose_reading_was_cancelled_can_be_read_again(open_harness: Harness) -> None:
+    snapshots = open_harness.controller.snapshots
+    snapshots.open_folder(snapshots_in(open_harness, "net-1.pkl", "net-2.pkl"))
+    open_harness.until(lambda: is_open(open_harness, "net-1"))
+    open_harness.library.gate.shut()
+    snapshots.go_to(1)
+    open_harness.controller.files.cancel_loading()
+    assert snapshots.is_left
+    open_harness.library.gate.open()
+    snapshots.go_to(1)
+    open_harness.until(lambda: is_open(open_harness, "net-2"))
