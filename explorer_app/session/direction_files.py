@@ -1,7 +1,8 @@
 """Stores directions that the user finds: beside the model, or in the user's folder. No Qt.
 
 A model that came with the program, and one in a folder that cannot be written, have theirs in the user's folder, under
-the model's SHA-256. Reading a model joins both; if both have a name, the user's wins.
+the model's SHA-256. Reading a model joins both; if both have a name, the user's wins. A tuned model has those of the
+model that it changes, too.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class DirectionFiles:
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
         """Add directions to a model's; where its folder refuses, to the user's. Raises LoomError."""
-        places = list(self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts)))
+        places = list(self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts.model_id)))
         for number, path in enumerate(places):
             before = path.read_bytes() if gpu_backend.is_regular_file(path) else None
             kept = None if before is None else self._read(path, facts)
@@ -78,25 +79,40 @@ class DirectionFiles:
         _exchange(added.path, added.before, added.after)
 
     def with_own(self, model: Model) -> Model:
-        """Return a model with the directions of its own file and of the user's folder."""
+        """Return a model with the directions of its own file and of the user's folder.
+
+        A tuned model also has those in the user's folder of the model that it changes; its own win.
+        """
         facts = model.facts
-        path = self._folder.path(_own_name(facts))
-        if path is None or not path.exists():
-            return model
-        try:
-            own = self._read(path, facts)
-        except gpu_backend.ModelFileError as error:
-            return replace(model, facts=replace(facts, warnings=(*facts.warnings, error.sentence)))
-        directions = gpu_backend.joined_directions(model.directions, own)
-        return replace(model, directions=directions, facts=replace(facts, named_directions=directions.names))
+        places = [(self._folder.path(_own_name(facts.model_id)), facts.model_id)]
+        base = gpu_backend.changed_model(facts.path)
+        if base is not None:
+            beside = gpu_backend.direction_path(facts.path)
+            places = [(self._folder.path(_own_name(base.model_id)), base.model_id), (beside, facts.model_id), *places]
+        for path, model_id in places:
+            if path is not None and path.exists():
+                model = _with_directions(model, path, model_id)
+        return model
 
     @staticmethod
     def _read(path: Path, facts: ModelFacts) -> NamedDirections:
         return gpu_backend.read_directions(path, facts.model_id, facts.w_dim, facts.num_ws)
 
 
-def _own_name(facts: ModelFacts) -> str:
-    return f"{facts.model_id}.directions.safetensors"
+def _own_name(model_id: str) -> str:
+    return f"{model_id}.directions.safetensors"
+
+
+def _with_directions(model: Model, path: Path, model_id: str) -> Model:
+    """Return a model with the directions of a file, or with a warning why there are none."""
+    facts = model.facts
+    try:
+        found = gpu_backend.read_directions(path, model_id, facts.w_dim, facts.num_ws)
+    except gpu_backend.ModelFileError as error:
+        warnings = facts.warnings if error.sentence in facts.warnings else (*facts.warnings, error.sentence)
+        return replace(model, facts=replace(facts, warnings=warnings))
+    directions = gpu_backend.joined_directions(model.directions, found)
+    return replace(model, directions=directions, facts=replace(facts, named_directions=directions.names))
 
 
 def _exchange(path: Path, held: bytes | None, wanted: bytes | None) -> None:

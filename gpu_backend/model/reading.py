@@ -19,7 +19,7 @@ from gpu_backend.model.draft_file import Readouts, draft_path, read_readouts
 from gpu_backend.model.facts import FileFacts, facts_of
 from gpu_backend.model.model import Model
 from gpu_backend.model.model_facts import ModelFacts
-from gpu_backend.model.named_directions import NamedDirections
+from gpu_backend.model.named_directions import NamedDirections, joined_directions
 from gpu_backend.model.particulars import Particulars
 from gpu_backend.model.refusal import Refusal
 from gpu_backend.model.source import open_source
@@ -115,11 +115,16 @@ def _readouts_beside(file: FileFacts, spec: NetworkSpec) -> tuple[Readouts, tupl
 def _directions_beside(
     file: FileFacts, base: FileFacts, spec: NetworkSpec
 ) -> tuple[NamedDirections | None, tuple[str, ...]]:
-    """Return the named directions beside a model, or beside its base, or a warning that says why they are not used."""
+    """Return the named directions beside a model and its base, and warnings that say why some are not used.
+
+    Of two directions of one name, that of the model is used.
+    """
+    kept, warnings = (None, ()) if base == file else _directions_beside(base, base, spec)
     path = direction_path(file.path)
     if not os.path.exists(path):  # Path's own fails for a name that the system finds too long
-        return (None, ()) if base == file else _directions_beside(base, base, spec)
+        return kept, warnings
     try:
-        return read_directions(path, file.model_id, spec.w_dim, spec.num_ws), ()
+        own = read_directions(path, file.model_id, spec.w_dim, spec.num_ws)
     except ModelFileError as error:
-        return None, (error.sentence,)
+        return kept, (*warnings, error.sentence)
+    return joined_directions(kept, own), warnings

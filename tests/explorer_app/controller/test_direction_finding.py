@@ -7,6 +7,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
 from explorer_app.controller.progress import ExportProgress
@@ -14,9 +15,22 @@ from explorer_app.messages import Level
 from explorer_app.session.direction_files import DirectionFiles
 from explorer_app.session.parameters import SetParameter
 from explorer_app.session.session import Session
-from gpu_backend import DirectionSearch, Model, ModelFileError, RowRange, read_directions
+from gpu_backend import (
+    Base,
+    DirectionSearch,
+    Model,
+    ModelFileError,
+    NamedDirections,
+    RowRange,
+    read_directions,
+    read_model,
+    write_directions,
+    write_safetensors,
+    write_tuned,
+)
 from tests.helpers.controller_harness import Harness
 from tests.helpers.fake_renderer import Library, fake_model
+from tests.helpers.networks import make_stylegan2
 
 SEFA = DirectionSearch("sefa", "mine", RowRange(0, 2), 3)
 
@@ -270,6 +284,37 @@ def test_where_the_models_folder_cannot_be_written_the_users_is(tmp_path: Path, 
     added = files.add(model.facts, find_directions(SEFA, renderer))
     assert added.path.parent == tmp_path / "own"
     assert files.with_own(model).facts.named_directions == added.names
+
+
+def test_a_tuned_model_has_the_directions_that_were_found_in_the_first_one(
+    tmp_path: Path, files: DirectionFiles
+) -> None:
+    hills = tmp_path / "hills.safetensors"
+    write_safetensors(make_stylegan2(), hills)
+    facts = read_model(hills).facts
+    write_tuned({}, Base(hills, facts.model_id, "photo.png"), tmp_path / "tuned.safetensors")
+    named = NamedDirections(
+        names=("mine/0", "mine/1"),
+        vectors=np.ones((2, facts.w_dim), np.float32),
+        rows=(RowRange(0, facts.num_ws - 1),) * 2,
+        reach=(3.0,) * 2,
+        centre=(0.0,) * 2,
+        measures=({},) * 2,
+    )
+    own = tmp_path / "own" / f"{facts.model_id}.directions.safetensors"
+    own.parent.mkdir()
+    write_directions(named, own, facts.model_id)
+    tuned = files.with_own(read_model(tmp_path / "tuned.safetensors"))
+    assert tuned.facts.named_directions == named.names
+
+    # What is found in the tuned model wins, also if it has a name of the first one's.
+    found = replace(named, names=("mine/1", "more/0"), vectors=2.0 * named.vectors)
+    files.add(tuned.facts, found)
+    tuned = files.with_own(read_model(tmp_path / "tuned.safetensors"))
+    assert tuned.facts.named_directions == ("mine/0", "mine/1", "more/0")
+    assert tuned.directions is not None
+    assert tuned.directions.reach == (3.0, 3.0, 3.0)
+    assert tuned.directions.vectors[:, 0].tolist() == [1.0, 2.0, 2.0]
 
 
 def test_a_damaged_file_is_not_written_over_and_warned_of(tmp_path: Path, files: DirectionFiles) -> None:

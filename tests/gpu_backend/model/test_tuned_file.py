@@ -190,6 +190,14 @@ def test_directions_of_the_other_model_are_shared(base: Base, changes: dict[str,
     assert found is not None
     assert found.names == ("world/sun",)
 
+    # Directions that are found in the tuned model come beside them.
+    tuned_id = read_model(tmp_path / "tuned.safetensors").facts.model_id
+    own = replace(named, names=("mine/0",))
+    write_directions(own, tmp_path / "tuned.directions.safetensors", tuned_id)
+    both = read_model(tmp_path / "tuned.safetensors").directions
+    assert both is not None
+    assert both.names == ("world/sun", "mine/0")
+
 
 def test_what_does_not_fit_is_refused_with_a_sentence(
     base: Base, changes: dict[str, np.ndarray], tmp_path: Path
