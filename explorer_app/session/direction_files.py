@@ -52,7 +52,9 @@ class DirectionFiles:
 
     def add(self, facts: ModelFacts, found: NamedDirections) -> AddedDirections:
         """Add directions to a model's; where its folder refuses, to the user's. Raises LoomError."""
-        places = list(self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts.model_id)))
+        places = list(
+            self._folder.places(facts.path, gpu_backend.direction_path(facts.path), _own_name(facts.model_id))
+        )
         for number, path in enumerate(places):
             before = path.read_bytes() if gpu_backend.is_regular_file(path) else None
             kept = None if before is None else self._read(path, facts)
