@@ -15,6 +15,7 @@ from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.compare_view import CompareView, Side
 from explorer_app.window.canvas.frame_image import frame_image
+from explorer_app.window.model.recent_menu import distinct_names
 from gpu_backend import Frame
 
 
@@ -44,7 +45,9 @@ class Comparing(QObject):
         self._pictures = pictures
         self._before = before
         self._compared: list[tuple[str, Session | Frame]] = []
-        self._held: tuple[Path, str, Frame] | None = None
+        self._compares_models = False
+        """Whether the second picture is that of the open model, to which the session may not be fitted yet."""
+        self._held: tuple[Path, tuple[str, str], Frame] | None = None
         """The path of a model that is to be compared with, and name and picture of the one that was open before."""
         self._frames: list[Frame] = []
         """Frames of the shown images; a QImage does not own their bytes."""
@@ -65,7 +68,7 @@ class Comparing(QObject):
         if before is None:
             self._before.setChecked(False)
             return
-        self._compared = [before]
+        self._compared, self._compares_models = [before], False
         app.installEventFilter(self)  # only while the key is held
         self._show()
 
@@ -86,7 +89,7 @@ class Comparing(QObject):
             self.leave()
         elif len(sides) == 2 and self._engine.model.facts is not None:
             self._before.setChecked(False)
-            self._compared = sides
+            self._compared, self._compares_models = sides, False
             self._show()
         return len(sides) == 2
 
@@ -94,7 +97,7 @@ class Comparing(QObject):
         """Hold the picture, to compare it with the one that another model makes of the latent once that is open."""
         frame, facts = self._engine.preview.frame, self._engine.model.facts
         if frame is not None and facts is not None:
-            self._held = other, facts.name, replace(frame, pixels=frame.pixels.copy())
+            self._held = other, (facts.name, facts.path), replace(frame, pixels=frame.pixels.copy())
 
     @Slot()
     def _model_changed(self) -> None:
@@ -105,7 +108,9 @@ class Comparing(QObject):
             return
         self._held = None
         if Path(facts.path) == held[0]:
-            self._compared = [(held[1], held[2]), (facts.name, self._editing.session)]
+            before, now = distinct_names([held[1], (facts.name, facts.path)])
+            self._compared = [(before, held[2]), (now, self._editing.session)]
+            self._compares_models = True
             self._show()
 
     @property
@@ -131,6 +136,7 @@ class Comparing(QObject):
     @Slot()
     def _forget(self) -> None:
         self._compared = []
+        self._compares_models = False
         self._frames = []
 
     @Slot()
@@ -144,7 +150,8 @@ class Comparing(QObject):
             frame = what if isinstance(what, Frame) else self._pictures.get(what)
             if frame is not None:
                 frames.append(frame)
-            if isinstance(what, Session) and what.model.model_id not in ("", facts.model_id):
+            is_of_other = isinstance(what, Session) and what.model.model_id not in ("", facts.model_id)
+            if is_of_other and not self._compares_models:
                 name = f"{name}, with {facts.name}"
             sides.append(Side(name, None if frame is None else frame_image(frame)))
         if len(sides) == 1:

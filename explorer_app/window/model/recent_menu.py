@@ -47,7 +47,7 @@ class RecentMenu(QMenu):
         """Rebuild the entries."""
         self.clear()
         models = self._recent()
-        for model, name in zip(models, recent_names([(item.name, item.path) for item in models]), strict=True):
+        for model, name in zip(models, distinct_names([(item.name, item.path) for item in models]), strict=True):
             text = self.fontMetrics().elidedText(name, Qt.TextElideMode.ElideMiddle, theme.px(_WIDEST))
             action = self.addAction(text.replace("&", "&&"))
             action.setToolTip(plain_tip(model.path))
@@ -59,8 +59,8 @@ class RecentMenu(QMenu):
             self.addActions(list(self._below))
 
 
-def recent_names(models: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what the menu calls models of these names and paths.
+def distinct_names(models: Sequence[tuple[str, str]]) -> list[str]:
+    """Return what models of these names and paths are called side by side.
 
     Models of equal names have the end of their folder that tells them apart, in one folder the name of their file.
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from PySide6.QtWidgets import QApplication
 from explorer_app.controller.progress import Loading
 from explorer_app.messages import MessageLog
 from explorer_app.session.edits import GoToSeed
+from explorer_app.session.session import ModelReference, Session
 from explorer_app.window.canvas.compare_view import Side
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -174,6 +176,17 @@ def test_two_models_are_compared_on_the_same_latent(window: MainWindow, controll
     assert not window.comparing.is_on
 
 
+def test_two_models_of_equal_names_are_told_apart_also_before_the_session_is_fitted(
+    window: MainWindow, controller: FakeController
+) -> None:
+    first, other = (facts(name="network", path=f"/{run}/network.pkl", model_id=run * 64) for run in "ab")
+    controller.show_model(first)
+    controller.editing.session = replace(Session(), model=ModelReference(first.path, first.name, first.model_id))
+    window.comparing.hold_model(Path(other.path))
+    controller.show_model(other)
+    assert [side.name for side in window.comparing.view.sides] == ["network (a)", "network (b)"]
+
+
 def test_a_model_that_was_not_chosen_for_it_is_not_compared(window: MainWindow, controller: FakeController) -> None:
     window.comparing.hold_model(Path("/models/refused.pkl"))
     controller.show_model(facts(name="Other", path="/models/other.pkl", model_id="b" * 64))
@@ -193,8 +206,8 @@ def test_a_folder_of_snapshots_is_gone_through_with_a_slider_below_the_canvas(
     QTest.keyClick(bar.slider, Qt.Key.Key_Right)
     QTest.keyClick(bar.slider, Qt.Key.Key_Right)
     assert bar.place.text() == "3 of 3"
-    assert bar.name.full_text == "net-10 · reading"
     controller.load(Loading(str(tmp_path / "net-10.pkl"), 43, 100, "Reading"))
+    assert bar.name.full_text == "net-10 · reading"
     assert window.message_strip.isHidden(), "a line below the slider would move it away from the pointer"
     controller.load(Loading("/models/big.pkl", 43, 100, "Reading"))
     assert window.message_strip.progress.isVisible()
