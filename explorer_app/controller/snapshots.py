@@ -127,7 +127,10 @@ class Snapshots(QObject):
 
     @Slot()
     def _loading_changed(self) -> None:
-        if not self._files or self._model.loading is not None:
+        if not self._files:
+            return
+        if self._model.loading is not None:
+            self.changed.emit()
             return
         before, self._open = self._open, self.shown
         if self._open not in (None, before, self._requested, self._files[self._index]):
