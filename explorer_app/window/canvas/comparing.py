@@ -15,7 +15,7 @@ from explorer_app.session.session import Session
 from explorer_app.window.canvas.canvas import Canvas
 from explorer_app.window.canvas.compare_view import CompareView, Side
 from explorer_app.window.canvas.frame_image import frame_image
-from explorer_app.window.model.recent_menu import distinct_names
+from explorer_app.window.model.model_names import distinct_names
 from gpu_backend import Frame
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 from PySide6.QtCore import Qt, Signal, Slot
 from PySide6.QtGui import QAction
@@ -12,7 +11,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 from explorer_app.settings import RecentModel
 from explorer_app.window.controls.plain_tip import plain_tip
 from explorer_app.window.look import theme
-from gpu_backend import printable
+from explorer_app.window.model.model_names import distinct_names
 
 _WIDEST = 320
 
@@ -57,23 +56,3 @@ class RecentMenu(QMenu):
         if self._below:
             self.addSeparator()
             self.addActions(list(self._below))
-
-
-def distinct_names(models: Sequence[tuple[str, str]]) -> list[str]:
-    """Return what models of these names and paths are called side by side.
-
-    Models of equal names have the end of their folder that tells them apart, in one folder the name of their file.
-    """
-    names = [name or Path(path).stem for name, path in models]
-    shown = []
-    for index, (_, path) in enumerate(models):
-        name, own = names[index], Path(path).parent.parts
-        others = [Path(models[k][1]).parent.parts for k in range(len(models)) if k != index and names[k] == name]
-        if own in others:
-            name = Path(path).name
-        if apart := [parts for parts in others if parts != own]:
-            counts = range(1, len(own))
-            count = next((n for n in counts if all(parts[-n:] != own[-n:] for parts in apart)), len(own))
-            name = f"{name} ({Path(*own[-count:])})"
-        shown.append(printable(name))
-    return shown
