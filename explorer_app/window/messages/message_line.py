@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from PySide6.QtCore import QEvent, QRectF, Qt, QTimer, Signal
-from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QKeyEvent, QPainter, QPaintEvent, QPen
+from PySide6.QtGui import QColor, QEnterEvent, QGuiApplication, QKeyEvent, QPaintEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -21,6 +21,7 @@ from explorer_app.window.controls.short_words import short_words
 from explorer_app.window.look import fonts, theme
 from explorer_app.window.look.icons import icon
 from explorer_app.window.messages.file_actions import FileActions
+from explorer_app.window.messages.line_panel import paint_panel
 
 LINE_PX = 34
 """Height of a one-line message in px; equal to the canvas's caption, which the first message replaces."""
@@ -172,12 +173,7 @@ class MessageLine(QFrame):
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint a panel and, at its left, the colour of its level."""
         tokens = theme.current()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        area = QRectF(self.rect()).adjusted(0.5, theme.px(3) + 0.5, -0.5, -0.5)
-        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
-        painter.setBrush(QColor(tokens.panel))
-        painter.drawRoundedRect(area, theme.RADIUS, theme.RADIUS)
+        painter, area = paint_panel(self)
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(QColor(getattr(tokens, self._token)))
         painter.drawRoundedRect(QRectF(area.left() + 4, area.top() + 6, 3, area.height() - 12), 1.5, 1.5)

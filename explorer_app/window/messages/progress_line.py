@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QRectF, Qt, Signal
-from PySide6.QtGui import QColor, QPainter, QPaintEvent, QPen
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QPaintEvent
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QPushButton, QWidget
 
 from explorer_app.window.controls.elided_label import ElidedLabel
 from explorer_app.window.controls.share_bar import ShareBar
 from explorer_app.window.look import theme
+from explorer_app.window.messages.line_panel import paint_panel
 from explorer_app.window.messages.message_line import LINE_PX
 
 
@@ -50,10 +51,4 @@ class ProgressLine(QFrame):
 
     def paintEvent(self, event: QPaintEvent) -> None:  # noqa: N802 - Qt's name
         """Paint a panel."""
-        tokens = theme.current()
-        painter = QPainter(self)
-        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        painter.setPen(QPen(theme.mixed(tokens.panel, tokens.edge, 0.55), 1))
-        painter.setBrush(QColor(tokens.panel))
-        area = QRectF(self.rect()).adjusted(0.5, theme.px(3) + 0.5, -0.5, -0.5)
-        painter.drawRoundedRect(area, theme.RADIUS, theme.RADIUS)
+        paint_panel(self)
