@@ -1,4 +1,4 @@
-"""The docks around the canvas: the layout of each workspace, its storage, and its fit to the window's size.
+"""The docks around the canvas: the layout of each workspace, and its fit to the window's size.
 
 An unmodified layout follows the window's size by `layouts.first_layout`, with the docks that the user showed and
 without those that the user hid. After the user moves a dock or a separator, the layout is custom: a small window only
@@ -7,18 +7,18 @@ shrinks its docks, and a larger window restores their sizes.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from functools import partial
 
 from PySide6.QtCore import QByteArray, QChildEvent, QEvent, QPointF, QSize, Qt, QTimer, Signal, Slot
 from PySide6.QtGui import QAction, QCursor, QMouseEvent, QResizeEvent
-from PySide6.QtWidgets import QApplication, QMainWindow, QScrollArea, QTabBar, QTabWidget, QWidget
+from PySide6.QtWidgets import QApplication, QMainWindow, QTabBar, QTabWidget, QWidget
 
 from explorer_app.window.docks.dock import Dock, is_uncovered
+from explorer_app.window.docks.focus_order import FocusOrder
 from explorer_app.window.docks.layouts import HOMES, WORKSPACES, Area, Layout, WorkspaceName, first_layout, with_toggled
+from explorer_app.window.docks.stored_layout import CustomLayout, StoredLayout
 from explorer_app.window.look import fonts, theme
 
 LAYOUT_VERSION = 5
@@ -30,14 +30,6 @@ _AREAS: dict[Area, Qt.DockWidgetArea] = {
     "bottom": Qt.DockWidgetArea.BottomDockWidgetArea,
 }
 _SIDES = (_AREAS["left"], _AREAS["right"])
-
-
-@dataclass(slots=True)
-class _Kept:
-    """A custom layout of a workspace: Qt's saved state, and the preferred sizes of the docks."""
-
-    state: QByteArray
-    sizes: dict[str, QSize] = field(default_factory=dict)
 
 
 class Workspace(QMainWindow):
@@ -68,11 +60,11 @@ class Workspace(QMainWindow):
             (Qt.Corner.TopRightCorner, "right"),
         ):
             self.setCorner(corner, _AREAS[area])  # type: ignore[index]
-        self._canvas = canvas
         self.setCentralWidget(centre)
         self._docks: dict[str, Dock] = {}
+        self.focus_order = FocusOrder(self, canvas, lambda: self.docks)
         self._name: WorkspaceName = "explore"
-        self._own: dict[WorkspaceName, _Kept] = {}
+        self._own: dict[WorkspaceName, CustomLayout] = {}
         """Custom layouts by workspace; other workspaces use the first layout."""
         self._fronts: dict[WorkspaceName, frozenset[str]] = {}
         """Docks in front of the first one of their tabs, by workspace with the first layout."""
@@ -101,7 +93,7 @@ class Workspace(QMainWindow):
                 self.addDockWidget(_AREAS["left"], dock)
                 dock.hide()
         for dock in self.docks:
-            dock.shown_by_user.connect(partial(self._enter, dock))
+            dock.shown_by_user.connect(partial(self.focus_order.enter, dock))
             dock.toggled_by_user.connect(partial(self._user_toggled, dock))
             dock.topLevelChanged.connect(self._user_arranged)
             dock.dockLocationChanged.connect(self._user_arranged)
@@ -171,9 +163,10 @@ class Workspace(QMainWindow):
 
     def restore(self, layouts: Mapping[str, str], name: str) -> None:
         """Restore layouts saved by `texts`, and show a workspace; an unreadable layout becomes the first layout."""
-        self._own = {each: kept for each in WORKSPACES if (kept := _read(layouts.get(each, ""))) is not None}
-        self._fronts = {each: _read_fronts(layouts.get(each, "")) for each in WORKSPACES}
-        self._toggled = {each: _read_toggled(layouts.get(each, "")) for each in WORKSPACES}
+        stored = {each: StoredLayout.from_text(layouts.get(each, "")) for each in WORKSPACES}
+        self._own = {each: layout.custom for each, layout in stored.items() if layout.custom is not None}
+        self._fronts = {each: layout.fronts for each, layout in stored.items()}
+        self._toggled = {each: dict(layout.toggled) for each, layout in stored.items()}
         self._name = next((each for each in WORKSPACES if each == name), "explore")
         self._show_layout()
         self.switched.emit(self._name)
@@ -186,17 +179,11 @@ class Workspace(QMainWindow):
         self._note_fronts()
         self.set_panels_shown(True)
         self._keep()
-        texts: dict[str, str] = {}
-        for name in WORKSPACES:
-            fronts, toggled, kept = self._fronts.get(name), self._toggled.get(name), self._own.get(name)
-            data: dict[str, object] = {} if kept is None else _data(kept)
-            if fronts and kept is None:
-                data["fronts"] = sorted(fronts)
-            if toggled:
-                data["toggled"] = toggled
-            if data:
-                texts[name] = json.dumps(data)
-        return texts
+        stored = {
+            name: StoredLayout(self._own.get(name), self._fronts.get(name, frozenset()), self._toggled.get(name, {}))
+            for name in WORKSPACES
+        }
+        return {name: text for name, layout in stored.items() if (text := layout.text)}
 
     def _note_fronts(self) -> None:
         """Note which tabs of the first layout are in front; groups that are not to be seen keep theirs."""
@@ -450,7 +437,7 @@ class Workspace(QMainWindow):
                 self._resize_to(layout)
         else:
             self._arrange(layout)
-            self._enter(dock)
+            self.focus_order.enter(dock)
 
     def _is_as_placed(self, dock: Dock, layout: Layout) -> bool:
         """Return whether a dock that was just shown came where a layout has it, or is hidden."""
@@ -474,7 +461,7 @@ class Workspace(QMainWindow):
             self._hidden = None
             self.panels_shown.emit(True)
         self._arranged = None
-        self._own.setdefault(self._name, _Kept(QByteArray()))
+        self._own.setdefault(self._name, CustomLayout(QByteArray()))
         QTimer.singleShot(0, self, self._note_sizes)
 
     @Slot()
@@ -524,160 +511,3 @@ class Workspace(QMainWindow):
             child.setChangeCurrentOnDrag(True)  # a kept picture can be dragged to a panel behind the library
             child.setAcceptDrops(True)
             child.setElideMode(Qt.TextElideMode.ElideNone)  # in a narrow column tabs are scrolled, and stay readable
-
-    # -- keyboard ---------------------------------------------------------------------------------------------------
-
-    def pass_focus(self, step: int) -> None:
-        """Move the keyboard focus to the next panel, or the previous one with -1; the canvas is included.
-
-        A panel may have a hundred controls, and Tab visits each of them.
-        """
-        docks = [dock for dock in self.docks if not dock.isHidden()]
-        stops: list[QWidget] = [self._canvas, *docks]
-        here = QApplication.focusWidget()
-        place = next((number for number, stop in enumerate(stops) if here and stop.isAncestorOf(here)), 0)
-        for way in range(1, len(stops) + 1):
-            if self._enter(stops[(place + step * way) % len(stops)]):
-                return
-
-    def _enter(self, stop: QWidget) -> bool:
-        """Move the keyboard focus into a dock or to the canvas; return False if nothing there takes it."""
-        first = next(iter(_ways_in(stop) if isinstance(stop, Dock) else (stop,)), None)
-        if first is None:
-            return False
-        stop.raise_()
-        stop.activateWindow()
-        first.setFocus(Qt.FocusReason.TabFocusReason)
-        return True
-
-    def tab_stop_after(self, here: QWidget | None, step: int) -> QWidget | None:
-        """Return the widget that Tab visits after another one, or before it with -1; None where Qt is to decide.
-
-        Tab visits one dock after the other, column by column: its header, its hint, then its panel. Qt would follow the
-        order of creation, in which panels and rows come after all headers, and would visit docks behind tabs too.
-        """
-        places: dict[QWidget, tuple[int, int, int]] = {}
-        covered = {stop for stop in _tab_stops(self._canvas) if not is_uncovered(stop)}  # by a grid of variations
-        for dock in self.docks:
-            if dock.isFloating() or dock.isHidden():
-                continue
-            if not is_uncovered(dock):
-                covered.update(dock.findChildren(QWidget))
-                continue
-            for rank, part in reversed(tuple(enumerate(dock.parts()))):
-                place = dock.x(), dock.y(), rank
-                places.update((widget, place) for widget in (part, *part.findChildren(QWidget)))
-        stops = [stop for stop in _tab_stops(self.window()) if stop not in covered]
-        if here is not None and not (here.isVisible() and here.isEnabled()):
-            return self._stop_near(here, stops)
-        if here is None or here not in stops:
-            return None
-        first = next((index for index, stop in enumerate(stops) if stop in places), 0)
-        inside = sorted((stop for stop in stops if stop in places), key=places.__getitem__)
-        after = [stop for stop in stops[first:] if stop not in places]
-        ordered = [*stops[:first], *inside, *after]
-        return ordered[(ordered.index(here) + step) % len(ordered)]
-
-    def _stop_near(self, gone: QWidget, stops: Sequence[QWidget]) -> QWidget:
-        """Return where the focus goes from a widget that was just hidden or disabled: in its dock, else to the canvas.
-
-        Qt would take the next widget of the window, as a button of the top bar, which the space bar then presses.
-        """
-        dock = next((dock for dock in self.docks if dock.isAncestorOf(gone)), None)
-        around = None if dock is None else gone.parentWidget()
-        while around is not None and around is not self:
-            inside = {stop for stop in stops if around.isAncestorOf(stop)}
-            if inside:
-                stop = gone.nextInFocusChain()
-                while stop is not None and stop not in inside:
-                    stop = stop.nextInFocusChain()
-                return stop or self._canvas
-            around = around.parentWidget()
-        return self._canvas
-
-
-def _tab_stops(outer: QWidget) -> list[QWidget]:
-    """Return the visible widgets in another one, or in a window, that Tab can visit, in Qt's order."""
-    stops: list[QWidget] = []
-    widget = outer.nextInFocusChain()
-    while widget is not None and widget is not outer:
-        takes_tab = bool(widget.focusPolicy() & Qt.FocusPolicy.TabFocus) and widget.focusProxy() is None
-        is_there = widget.isVisible() and widget.isEnabled() and not _is_put_away(widget)
-        if takes_tab and is_there and outer.isAncestorOf(widget):
-            stops.append(widget)
-        widget = widget.nextInFocusChain()
-    return stops
-
-
-def _ways_in(dock: Dock) -> list[QWidget]:
-    """Return where the keyboard focus can enter a dock, best first: its panel, a hint above the panel, its header.
-
-    A hint's only control dismisses it, so Enter or the space bar after F6 would remove the hint.
-    """
-    dock.make_panel()
-    header, *above, body = dock.parts()
-    inside = _tab_stops(body)
-    inside.sort(key=lambda stop: any(hint.isAncestorOf(stop) for hint in above))
-    return [*inside, *_tab_stops(header)]
-
-
-def _is_put_away(widget: QWidget) -> bool:
-    """Return whether a widget is outside of its parent, where Qt puts tab bars without a use; each layout leaves two.
-
-    What is scrolled out of sight is inside its parent, which is larger than the area that shows it.
-    """
-    parent = widget.parentWidget()
-    return parent is not None and not parent.rect().intersects(widget.geometry())
-
-
-def scroll_to(widget: QWidget) -> None:
-    """Let the scroll areas around a widget show it."""
-    around = widget.parentWidget()
-    while around is not None:
-        if isinstance(around, QScrollArea):
-            around.ensureWidgetVisible(widget)
-        around = around.parentWidget()
-
-
-def _data(kept: _Kept) -> dict[str, object]:
-    state = bytes(kept.state.toBase64().data()).decode("ascii")
-    sizes = {key: [size.width(), size.height()] for key, size in kept.sizes.items()}
-    return {"state": state, "sizes": sizes}
-
-
-def _read(text: str) -> _Kept | None:
-    """Parse a layout; None if the text is not a valid layout."""
-    try:
-        data = json.loads(text)
-        sizes = {str(key): QSize(_length(width), _length(height)) for key, (width, height) in data["sizes"].items()}
-        state = QByteArray.fromBase64(data["state"].encode("ascii"))
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        return None
-    return None if state.isEmpty() else _Kept(state, sizes)
-
-
-def _read_fronts(text: str) -> frozenset[str]:
-    """Return which tabs of the first layout are in front; none if the text does not say that."""
-    try:
-        fronts = json.loads(text)["fronts"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return frozenset()
-    return frozenset(key for key in fronts if isinstance(key, str)) if isinstance(fronts, list) else frozenset()
-
-
-def _read_toggled(text: str) -> dict[str, bool]:
-    """Return which docks were shown or hidden; none if the text does not say that."""
-    try:
-        toggled = json.loads(text)["toggled"]
-    except (ValueError, TypeError, KeyError, RecursionError):
-        return {}
-    if not isinstance(toggled, dict):
-        return {}
-    return {key: shown for key, shown in toggled.items() if key in HOMES and isinstance(shown, bool)}
-
-
-def _length(value: object) -> int:
-    """Return a width or height of a stored layout. Raises ValueError if no panel has it."""
-    if not isinstance(value, int) or not 0 <= value < 1 << 16:
-        raise ValueError("a length beyond every screen")
-    return value

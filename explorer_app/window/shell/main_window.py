@@ -32,8 +32,8 @@ from explorer_app.window.controls.focus_keys import FocusKeys
 from explorer_app.window.controls.slider_row import show_played
 from explorer_app.window.dialogs.quit_question import QuitQuestion
 from explorer_app.window.docks.dock import Dock
+from explorer_app.window.docks.focus_order import scroll_to
 from explorer_app.window.docks.layouts import WORKSPACES
-from explorer_app.window.docks.workspace import scroll_to
 from explorer_app.window.gestures.drag_holder import undo_drag_of
 from explorer_app.window.gestures.input_age import InputAge
 from explorer_app.window.library.kept_drop import KeptDrop
@@ -568,7 +568,7 @@ class MainWindow(QMainWindow):
     def focusNextPrevChild(self, next: bool) -> bool:  # noqa: N802 - Qt's names
         """Move the focus by Tab, panel by panel."""
         takes_all = QGuiApplication.styleHints().tabFocusBehavior() == Qt.TabFocusBehavior.TabFocusAllControls
-        stop = self.workspace.tab_stop_after(self.focusWidget(), 1 if next else -1) if takes_all else None
+        stop = self.workspace.focus_order.tab_stop_after(self.focusWidget(), 1 if next else -1) if takes_all else None
         if stop is None:
             return super().focusNextPrevChild(next)
         stop.setFocus(Qt.FocusReason.TabFocusReason if next else Qt.FocusReason.BacktabFocusReason)

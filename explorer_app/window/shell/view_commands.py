@@ -125,11 +125,11 @@ class ViewCommands:
 
     def next_panel(self) -> None:
         """Move the keyboard focus to the next panel."""
-        self._parts.workspace.pass_focus(1)
+        self._parts.workspace.focus_order.pass_focus(1)
 
     def previous_panel(self) -> None:
         """Move the keyboard focus to the previous panel."""
-        self._parts.workspace.pass_focus(-1)
+        self._parts.workspace.focus_order.pass_focus(-1)
 
     def reset_layout(self) -> None:
         """Reset the workspace to its first layout."""

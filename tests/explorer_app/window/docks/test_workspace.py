@@ -16,7 +16,7 @@ from explorer_app.messages import MessageLog
 from explorer_app.settings import Settings
 from explorer_app.window.docks.dock import is_uncovered
 from explorer_app.window.docks.layouts import first_layout
-from explorer_app.window.docks.workspace import _read as stored_layout
+from explorer_app.window.docks.stored_layout import StoredLayout
 from explorer_app.window.look import theme
 from explorer_app.window.shell.main_window import MainWindow
 from tests.helpers.fake_controller import FakeController, facts
@@ -35,12 +35,6 @@ def wait_for_layout(window: MainWindow, width: int, height: int) -> None:
     window.resize(width, height)
     for _ in range(3):
         QApplication.processEvents()
-
-
-def focused() -> QWidget:
-    widget = QApplication.focusWidget()
-    assert widget is not None
-    return widget
 
 
 def test_docks_and_size_come_back(make: Make, controller: FakeController, settings: Settings) -> None:
@@ -79,7 +73,10 @@ def test_docks_of_a_larger_screen_do_not_lie_over_each_other_on_a_low_one_and_co
         for one, other in pairwise(sorted(seen, key=lambda each: (each.x(), each.y()))):
             assert not one.geometry().intersects(other.geometry())
         second.close()
-    assert stored_layout(settings.values.layouts["explore"]).state == stored_layout(own).state  # type: ignore[union-attr]
+    before, after = (StoredLayout.from_text(text).custom for text in (own, settings.values.layouts["explore"]))
+    assert before is not None
+    assert after is not None
+    assert after.state == before.state
 
 
 class Painted(QObject):
@@ -106,56 +103,6 @@ def test_a_number_that_changes_in_a_panel_repaints_nothing_below_the_panel(windo
     qt.removeEventFilter(painted)
     assert type(latent.seed).__name__ in painted.classes
     assert not painted.classes & {"MainWindow", "Workspace", "Dock"}
-
-
-_NOT_HERE = ("library-dock", "model-dock", "layers-dock", "edits-dock", "timeline-dock", "pad-dock", "controllers-dock")
-
-
-def test_f6_goes_from_panel_to_panel_behind_tabs_too_and_shift_f6_back(window: MainWindow) -> None:
-    lay_out(window, 1280, 700)
-    dock(window, "model").hide()
-    window.canvas.setFocus()
-    there = [each for each in window.workspace.docks if each.objectName() not in _NOT_HERE]
-    for keys, order in (("F6", there), ("Shift+F6", there[::-1])):
-        for expected in order:
-            QTest.keySequence(focused(), keys)
-            QApplication.processEvents()
-            focus = focused()
-            assert expected.widget().isAncestorOf(focus), f"{keys} should lead to {expected.objectName()}"
-            assert not expected.visibleRegion().isEmpty()
-        QTest.keySequence(focused(), keys)
-        assert window.canvas.hasFocus()
-
-
-def test_a_panel_that_is_shown_by_its_key_has_the_focus_and_gives_it_back_when_it_is_hidden(window: MainWindow) -> None:
-    lay_out(window, 1280, 700)
-    for each in window.workspace.docks:
-        keys = each.toggleViewAction().shortcut()
-        assert not keys.isEmpty(), each.objectName()
-        each.hide()
-        window.canvas.setFocus()
-        QTest.keySequence(window.canvas, keys)
-        QApplication.processEvents()
-        assert each.widget().isAncestorOf(focused()), f"{keys.toString()} should lead to {each.objectName()}"
-        QTest.keySequence(focused(), keys)
-        QApplication.processEvents()
-        assert each.isHidden()
-        assert window.canvas.hasFocus()
-
-
-@without_model
-def test_without_a_model_f6_passes_over_what_takes_no_keys(window: MainWindow) -> None:
-    lay_out(window, 1280, 700)
-    window.canvas.setFocus()
-    reached: list[QWidget] = []
-    for _ in range(20):
-        QTest.keySequence(focused(), "F6")
-        QApplication.processEvents()
-        if window.canvas.hasFocus():
-            break
-        reached.append(focused())
-    assert window.canvas.hasFocus()
-    assert any(window.model.isAncestorOf(widget) for widget in reached)
 
 
 def test_reset_layout_brings_everything_back(window: MainWindow) -> None:
@@ -299,67 +246,6 @@ def test_a_panel_that_is_dragged_by_its_header_is_let_go_before_another_workspac
             window.actions_by_key[name].trigger()  # crashed
             QApplication.processEvents()
         window.workspace.set_panels_shown(True)
-
-
-def test_tab_goes_through_the_left_panels_in_their_order(window: MainWindow) -> None:
-    assert window.sliders.directions.rows
-    QApplication.processEvents()  # rows that were made just now are shown
-    parts = [
-        (window.latent.noise.layers_button,),
-        (window.sliders.zero, window.sliders.rows),
-        *((row.star, row.slider, row.field, row.rows) for row in window.sliders.directions.rows),
-    ]
-    expected = [widget for part in parts for widget in part]
-    reached: list[QWidget] = []
-    window.latent.noise.layers_button.setFocus()
-    for _ in range(2 * len(expected)):
-        focus = QApplication.focusWidget()
-        assert focus is not None
-        reached.append(focus)
-        QTest.keyClick(focus, Qt.Key.Key_Tab)
-    assert [widget for widget in reached if widget in expected][: len(expected)] == expected
-    after = reached[reached.index(expected[-1]) + 1]
-    assert dock(window, "mix").isAncestorOf(after) or not is_uncovered(dock(window, "mix"))
-    between = reached[reached.index(window.sliders.rows) : reached.index(expected[-1]) + 1]
-    assert len(between) == 1 + 4 * len(window.sliders.directions.rows), "nothing else comes between"
-
-
-def test_tab_leaves_out_the_tab_bars_that_qt_has_put_away(window: MainWindow) -> None:
-    away = QTabBar(window.workspace)  # Qt leaves bars like this one behind, and still counts them as visible
-    away.addTab("Layers")
-    away.setGeometry(-600, -530, 100, 30)
-    away.show()
-    try:
-        assert away.isVisible()
-        reached: list[QWidget] = [window.canvas]
-        while len(reached) == 1 or reached[-1] is not window.canvas:
-            stop = window.workspace.tab_stop_after(reached[-1], 1)
-            assert stop is not None
-            assert stop not in reached[1:]
-            reached.append(stop)
-        assert away not in reached
-    finally:
-        away.setParent(None)
-
-
-def test_the_focus_stays_near_what_is_hidden_and_goes_to_the_canvas_with_its_dock(window: MainWindow) -> None:
-    panel = window.latent
-    panel.noise.layers_button.setFocus()
-    try:
-        panel.noise.layers_button.setEnabled(False)
-        here = focused()
-        assert dock(window, "latent").isAncestorOf(here)
-        assert here.isVisible()
-        assert here.isEnabled()
-        dock(window, "latent").hide()
-        assert focused() is window.canvas
-    finally:
-        panel.noise.layers_button.setEnabled(True)
-    dock(window, "sliders").raise_()
-    window.sliders.zero.setFocus()
-    window.actions_by_key["workspace-measure"].trigger()
-    QApplication.processEvents()
-    assert focused() is window.canvas
 
 
 def test_a_window_slightly_lower_than_the_first_one_scrolls_no_latent_panel(
@@ -690,9 +576,3 @@ def test_a_dock_that_scrolls_is_never_narrower_than_its_panel(window: MainWindow
     window.workspace.resizeDocks([latent], [100], Qt.Orientation.Horizontal)
     QApplication.processEvents()
     assert latent.width() >= latent.least_width()
-
-
-@pytest.mark.parametrize("sizes", ['{"a": [3, %s]}' % 10**30, '{"a": [-1, 2]}', '{"a": [1e9, 2]}', "[" * 100_000])
-def test_a_stored_layout_that_no_window_has_is_none(sizes: str) -> None:
-    assert stored_layout('{"state": "AAAA", "sizes": {"a": [3, 4]}}') is not None
-    assert stored_layout(f'{{"state": "AAAA", "sizes": {sizes}}}') is None
