@@ -149,8 +149,9 @@ class Files(QObject):
 
     @Slot()
     def _follow_history(self) -> None:
-        if self.is_changed != self._was_changed:
-            self._was_changed = self.is_changed
+        is_changed = self.is_changed
+        if is_changed != self._was_changed:
+            self._was_changed = is_changed
             self.project_changed.emit()
 
     # -- models -----------------------------------------------------------------------------------------------------
